@@ -1,0 +1,136 @@
+"""What part of an agreement between information and attention is arithmetic, and what else explains it.
+
+The output is a function of the attended states, so information with the prediction falls with attention
+rank even where states are random and attention is random. These controls are printed beside every tau.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from mi_attention.interface import BLOCK_ROWS, AttentionRecord, FloatArray, LinearHead
+
+__all__ = [
+    "Decoder",
+    "find_decoder",
+    "head_evidence",
+    "permute_attention",
+    "probabilities_under",
+    "token_frequency",
+    "uniform_attention",
+]
+
+# A head that misses the recorded probabilities by more than this is not the decoder of this record
+# (dropout, a LayerNorm between, a Gumbel sample): what it recomputes would be another model's output.
+_TOLERANCE = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class Decoder:
+    """The linear decoder the controls recompute predictions with.
+
+    Attributes:
+        head: The decoder, None where there is none to be had.
+        source: ``"given"``, ``"recovered from the outputs"`` or why there is none.
+    """
+
+    head: LinearHead | None
+    source: str
+
+
+def find_decoder(record: AttentionRecord) -> Decoder:
+    """The record's linear head, checked; or one recovered from the outputs where these are exactly linear.
+
+    A recovered head solves logit differences = W·context + b by least squares, and is taken only where it
+    reproduces every recorded probability to 0.001.
+
+    Args:
+        record: The record.
+
+    Returns:
+        The decoder, or the reason why there is none.
+    """
+    if record.head is not None:
+        gap = float(np.abs(probabilities_under(record, record.head, record.attention) - record.output).max())
+        if gap <= _TOLERANCE:
+            return Decoder(record.head, "given")
+        return Decoder(None, f"the head given misses the recorded output by up to {gap:.3f}: something lies between")
+    if record.output.min() <= 0:
+        return Decoder(None, "no head given, and hard outputs do not determine one")
+    n, hidden_size = record.n_instances, record.hidden.shape[1]
+    if n < 2 * (hidden_size + 1):
+        return Decoder(None, f"no head given, and {n} instances do not determine one in {hidden_size} dimensions")
+    design = np.concatenate([_contexts(record, record.attention), np.ones((n, 1))], axis=1)
+    log_odds = np.log(np.asarray(record.output, dtype=np.float64))
+    log_odds -= log_odds.mean(axis=1, keepdims=True)
+    solution = np.linalg.lstsq(design, log_odds, rcond=None)[0]
+    head = LinearHead(weight=solution[:-1].T.copy(), bias=solution[-1].copy())
+    gap = float(np.abs(probabilities_under(record, head, record.attention) - record.output).max())
+    if gap <= _TOLERANCE / 10:
+        return Decoder(head, "recovered from the outputs")
+    return Decoder(None, f"no head given, and the output is not linear in the context (misses by {gap:.3f})")
+
+
+def _contexts(record: AttentionRecord, attention: FloatArray) -> FloatArray:
+    """``(N, H)`` float64 weighted sums of the states, in blocks."""
+    out = np.empty((record.n_instances, record.hidden.shape[1]))
+    for instances, rows in record.blocks():
+        weighted = np.asarray(record.hidden[rows], dtype=np.float64) * np.asarray(attention[rows])[:, None]
+        starts = record.offsets[instances.start : instances.stop] - record.offsets[instances.start]
+        out[instances] = np.add.reduceat(weighted, starts, axis=0)
+    return out
+
+
+def probabilities_under(record: AttentionRecord, head: LinearHead, attention: FloatArray) -> FloatArray:
+    """The model's output if the same states were weighed otherwise.
+
+    Args:
+        record: The record.
+        head: Its linear decoder.
+        attention: ``(M,)`` the other weights.
+
+    Returns:
+        ``(N, C)`` probabilities.
+    """
+    logits = head.logits(_contexts(record, attention))
+    shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
+
+
+def uniform_attention(record: AttentionRecord) -> FloatArray:
+    """``(M,)`` the same weight on every position of an instance (with the record's sink mass left out)."""
+    mass = np.ones(record.n_instances) if record.sink is None else 1 - np.asarray(record.sink)
+    return np.asarray(np.repeat(mass / record.lengths, record.lengths))
+
+
+def permute_attention(record: AttentionRecord, seed: int) -> FloatArray:
+    """``(M,)`` the weights shuffled within each instance: the mechanical baseline's attention."""
+    random = np.random.default_rng(seed).random(record.n_rows)
+    order = np.lexsort((random, record.row_instance))
+    return np.asarray(record.attention)[order]
+
+
+def head_evidence(record: AttentionRecord, head: LinearHead) -> FloatArray:
+    """``(M,)`` |w·h_t|: how far the linear head moves each state towards or away from the predicted class.
+
+    With C classes w is the predicted class's row minus the mean of all rows, so that a constant added to
+    every class's logit changes nothing; with two classes it is half the log-odds direction.
+    """
+    centred = head.weight - head.weight.mean(axis=0)
+    direction = centred[record.prediction]
+    out = np.empty(record.n_rows)
+    for instances, rows in record.blocks(BLOCK_ROWS // 4):
+        lengths = record.lengths[instances]
+        per_row = np.repeat(direction[instances], lengths, axis=0)
+        out[rows] = np.abs(np.einsum("mh,mh->m", np.asarray(record.hidden[rows], dtype=np.float64), per_row))
+    return out
+
+
+def token_frequency(record: AttentionRecord) -> FloatArray | None:
+    """``(M,)`` how often each position's token occurs in the record, None without tokens."""
+    if record.token_ids is None:
+        return None
+    counts = np.bincount(record.token_ids, minlength=len(record.vocabulary))
+    return np.asarray(counts[record.token_ids], dtype=np.float64)

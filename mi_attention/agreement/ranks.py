@@ -1,0 +1,113 @@
+"""Agreement by attention rank (E4): does the k-th most attended state hold less than the one before?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mi_attention.agreement.profiles import Profile
+from mi_attention.agreement.rows import Rows
+from mi_attention.interface import AttentionRecord, FloatArray
+from mi_attention.measures import kendall_tau_b
+from mi_attention.statistics import bootstrap_means
+
+__all__ = ["add_ranks"]
+
+
+def add_ranks(rows: Rows, record: AttentionRecord, profiles: list[Profile], main: str, *, seed: int) -> None:
+    """Add, for each output, tau-b(−k, MI_k) and the information at rank 1 in nats and as a share of H(Y).
+
+    With the prediction as output part of the fall is arithmetic; the row ``"… minus permuted attention"`` is
+    what the mechanical baseline leaves of the rank-1 information.
+
+    Args:
+        rows: Where to.
+        record: The record.
+        profiles: One an output, each ranked by its own version of the attention.
+        main: Name of the output asked for.
+        seed: Seed of the bootstrap.
+    """
+    first: dict[str, tuple[float, float]] = {}
+    for profile in profiles:
+        name, state, k = profile.output, profile.state, len(profile.alignment)
+        panel = profile.estimates[0].n
+        missing = record.n_instances - panel
+        shared: dict[str, float] = {"n_instances": panel, "undefined": missing}
+        shared["undefined_share"] = missing / record.n_instances
+        reasons = [estimate.reason for estimate in profile.estimates if estimate.status != "ok"]
+        if _constant(record, profile.attention):
+            reasons.insert(0, "constant attention: its ranks are arbitrary")
+        if reasons:
+            for measure, unit in (("kendall_tau_b", "tau"), ("first_rank", "nats"), ("first_rank_share", "share")):
+                rows.add("rank", measure, "mutual information", name, state, reason=reasons[0], unit=unit, **shared)
+            continue
+        falling = -np.arange(k, dtype=np.float64)
+
+        def fall(means: FloatArray, falling: FloatArray = falling) -> FloatArray:
+            return kendall_tau_b(np.broadcast_to(falling, means.shape), means, names=("rank", "information")).values
+
+        tau = kendall_tau_b(falling, profile.nats, names=("rank", "information"))
+        interval = bootstrap_means(
+            fall,
+            profile.local_around_nats(record),
+            rng=np.random.default_rng([seed, 6]),
+            n_resamples=1000,
+            level=rows.level,
+        )
+        rows.add(
+            "rank",
+            "kendall_tau_b",
+            "mutual information",
+            name,
+            state,
+            estimate=tau.values[0],
+            ci_low=interval.percentile_low,
+            ci_high=interval.percentile_high,
+            interval="bootstrap over instances, MI error included",
+            reason=tau.reasons[0] or interval.reason,
+            **shared,
+        )
+        _add_first(rows, profile, shared)
+        if state == "hidden":
+            first[name] = (profile.estimates[0].nats, profile.estimates[0].standard_error)
+    if main in first and "permuted attention" in first:
+        (value, error), (baseline, baseline_error) = first[main], first["permuted attention"]
+        spread = 1.959963984540054 * float(np.hypot(error, baseline_error))
+        rows.add(
+            "rank",
+            "first_rank",
+            "mutual information",
+            f"{main} minus permuted attention",
+            "hidden",
+            estimate=value - baseline,
+            ci_low=value - baseline - spread,
+            ci_high=value - baseline + spread,
+            interval="normal, errors of the two estimates taken as independent",
+            unit="nats",
+        )
+
+
+def _add_first(rows: Rows, profile: Profile, shared: dict[str, float]) -> None:
+    top = profile.estimates[0]
+    spread = 1.959963984540054 * top.standard_error
+    ceiling = top.ceiling or np.nan
+    for measure, scale, unit in (("first_rank", 1.0, "nats"), ("first_rank_share", 1 / ceiling, "share of H(Y)")):
+        rows.add(
+            "rank",
+            measure,
+            "mutual information",
+            profile.output,
+            profile.state,
+            estimate=top.nats * scale,
+            ci_low=(top.nats - spread) * scale,
+            ci_high=(top.nats + spread) * scale,
+            interval="normal, standard error of the estimator",
+            unit=unit,
+            **shared,
+        )
+
+
+def _constant(record: AttentionRecord, attention: FloatArray) -> bool:
+    """Whether every instance's attention is constant."""
+    low = np.minimum.reduceat(attention, record.offsets[:-1])
+    high = np.maximum.reduceat(attention, record.offsets[:-1])
+    return bool((low == high).all())

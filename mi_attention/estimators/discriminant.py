@@ -1,0 +1,79 @@
+"""Shrunk linear discriminants in closed form, batched over any leading axes."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["discriminant", "oracle_approximating_shrinkage"]
+
+# Share of the total variance added to the diagonal, so that rows without any spread inside classes
+# give a large finite score; far below what sampling noise does to the smallest eigenvalues.
+FLOOR = 1e-6
+
+
+def oracle_approximating_shrinkage(
+    covariance: NDArray[np.float64], samples: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Shrinkage weight towards mu·I that minimises the expected squared error for Gaussian rows.
+
+    It needs the covariance only, no fourth moments, so it comes from additive statistics; on the designs it was
+    measured on (Gaussian, t(3), low rank, tanh and ReLU features) it did as well as Ledoit-Wolf or better.
+
+    Args:
+        covariance: ``(..., d, d)``.
+        samples: ``(...)`` degrees of freedom behind it, at least 1.
+
+    Returns:
+        ``(...)`` weights in [0, 1]; 1 for a zero or spherical covariance.
+
+    References:
+        Chen, Wiesel, Eldar, Hero (2010), Shrinkage algorithms for MMSE covariance estimation, equation 23.
+    """
+    width = covariance.shape[-1]
+    trace = np.trace(covariance, axis1=-2, axis2=-1)
+    square = np.square(covariance).sum(axis=(-2, -1))
+    sphericity = (samples + 1 - 2 / width) * (square - trace**2 / width)
+    wanted = (1 - 2 / width) * square + trace**2
+    safe = np.where(sphericity > 0, sphericity, 1.0)
+    return np.where(sphericity > 0, np.clip(wanted / safe, 0.0, 1.0), 1.0)
+
+
+def discriminant(
+    counts: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    scatter: NDArray[np.float64],
+    *,
+    shrinkage: float | None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Linear scores w_c·x + b_c = log p(x | c) up to a constant per row, for Gaussians that share a covariance.
+
+    The covariance is S = (1 − rho) W + rho mu I, with W the covariance within classes and mu its mean variance;
+    w_c = S⁻¹ m_c and b_c = −m_c·S⁻¹ m_c / 2.
+
+    Args:
+        counts: ``(..., C)`` rows of each class, all positive.
+        sums: ``(..., C, d)`` sums of the rows of each class.
+        scatter: ``(..., d, d)`` sum of outer products of all rows.
+        shrinkage: rho in [0, 1], or None for the oracle approximating value.
+
+    Returns:
+        Weights ``(..., C, d)`` and biases ``(..., C)``, without the class prior.
+    """
+    width = scatter.shape[-1]
+    rows = counts.sum(axis=-1)
+    means = sums / counts[..., None]
+    within = (scatter - np.swapaxes(sums, -1, -2) @ means) / rows[..., None, None]
+    total = np.trace(scatter, axis1=-2, axis2=-1) / (rows * width)
+    mean_variance = np.maximum(np.trace(within, axis1=-2, axis2=-1) / width, 0.0)
+    if shrinkage is None:
+        rho = oracle_approximating_shrinkage(within, np.maximum(rows - counts.shape[-1], 1.0))
+    else:
+        rho = np.full(rows.shape, shrinkage)
+    shrunk = within * (1 - rho)[..., None, None]
+    diagonal = np.arange(width)
+    shrunk[..., diagonal, diagonal] += (rho * mean_variance + FLOOR * total)[..., None]
+    solved = np.linalg.solve(shrunk, np.swapaxes(means, -1, -2))
+    weight = np.swapaxes(solved, -1, -2)
+    bias = -0.5 * np.einsum("...cd,...cd->...c", means, weight)
+    return weight, bias

@@ -1,0 +1,136 @@
+"""Outputs as classes or as continuous values, from whatever container they come in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mi_attention.estimators.samples import as_array
+from mi_attention.interface import FloatArray, IntArray
+
+__all__ = ["MANY_VALUES", "ClassLabels", "as_classes", "as_continuous", "class_entropy", "is_discrete"]
+
+# A float label with more distinct values than this is a measurement, not a class.
+MANY_VALUES = 20
+
+
+@dataclass(frozen=True, eq=False)
+class ClassLabels:
+    """Classes of the rows.
+
+    Attributes:
+        codes: ``(n,)`` int64, the index of each row's class in ``classes``.
+        classes: ``(C,)`` the distinct labels, sorted as ``numpy.unique`` sorts them.
+    """
+
+    codes: IntArray
+    classes: NDArray[Any]
+
+    @property
+    def counts(self) -> IntArray:
+        """``(C,)`` rows of each class, all at least 1."""
+        return np.bincount(self.codes, minlength=len(self.classes))
+
+    @property
+    def prior(self) -> FloatArray:
+        """``(C,)`` share of each class among the rows."""
+        return np.asarray(self.counts / len(self.codes), dtype=np.float64)
+
+    @property
+    def entropy(self) -> float:
+        """H(Y) of the empirical distribution in nats, at least 0."""
+        return float(max(0.0, -(self.prior * np.log(self.prior)).sum()))
+
+
+def class_entropy(y: Any) -> float:
+    """H(Y) in nats of class labels: the ceiling of any I(x; Y). Plug-in, so low by about (C−1)/2n."""
+    labels = as_array("y", y)
+    return as_classes(labels, len(labels)).entropy
+
+
+def as_classes(y: Any, n: int) -> ClassLabels:
+    """Class labels of any kind as codes: lists, numpy, torch, strings, booleans, categoricals.
+
+    Args:
+        y: ``(n,)`` or ``(n, 1)`` labels.
+        n: Rows expected.
+
+    Raises:
+        ValueError: wrong length, a missing label, or a float label with many distinct values.
+    """
+    array = _column(y, n)
+    if array.dtype.kind == "f":
+        _refuse_missing(array)
+        if not _float_is_class(array):
+            raise ValueError(
+                f"y holds {len(np.unique(array))} distinct float values in {n} rows: a continuous output, not classes; "
+                "bin it at quantiles you declare (numpy.digitize) for a classifier bound, or use KSG"
+            )
+    if array.dtype.kind == "O":
+        missing = [label is None or (isinstance(label, float) and label != label) for label in array]
+        if any(missing):
+            raise ValueError(
+                f"y is missing at row {missing.index(True)}; remove that row or give it a class of its own"
+            )
+        kinds = {type(label) for label in array}
+        array = np.array([str(label) for label in array]) if len(kinds) > 1 else np.array(array.tolist())
+    if array.dtype.kind not in "biufUS":
+        raise ValueError(f"y must hold class labels, got dtype {array.dtype}; pass integers, strings or booleans")
+    classes, codes = np.unique(array, return_inverse=True)
+    return ClassLabels(codes=codes.astype(np.int64), classes=classes)
+
+
+def as_continuous(y: Any, n: int) -> FloatArray:
+    """A continuous output as ``(n, dy)`` float64.
+
+    Raises:
+        ValueError: wrong length, not numbers, NaN or infinite (the row is named).
+    """
+    array = as_array("y", y)
+    if array.dtype.kind not in "fiub":
+        raise ValueError(
+            f"y must hold numbers for a continuous output, got dtype {array.dtype}; use Probe or Ross for classes"
+        )
+    array = array[:, None] if array.ndim == 1 else array
+    if array.ndim != 2 or array.shape[0] != n or array.shape[1] == 0:
+        raise ValueError(f"y must be ({n},) or ({n}, dy) to match x, got shape {array.shape}")
+    values = array.astype(np.float64)
+    _refuse_missing(values)
+    return values
+
+
+def is_discrete(y: Any) -> bool:
+    """Whether a label is read as classes: everything but floats that vary like a measurement."""
+    array = as_array("y", y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.dtype.kind != "f":
+        return True
+    return array.ndim == 1 and _float_is_class(array[np.isfinite(array)])
+
+
+def _float_is_class(values: NDArray[Any]) -> bool:
+    distinct = np.unique(values)
+    whole = bool((distinct == np.round(distinct)).all())
+    # Half the rows distinct is a measurement even where there are few rows.
+    repeats = len(distinct) <= 2 or 2 * len(distinct) <= len(values)
+    return repeats and (whole or len(distinct) <= MANY_VALUES)
+
+
+def _column(y: Any, n: int) -> NDArray[Any]:
+    array = as_array("y", y)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.shape != (n,):
+        raise ValueError(f"y must be ({n},), one label a row of x, got shape {array.shape}")
+    return array
+
+
+def _refuse_missing(values: NDArray[Any]) -> None:
+    finite = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
+    if not finite.all():
+        row = int(np.flatnonzero(~finite)[0])
+        raise ValueError(f"y is NaN or infinite at row {row}; remove that row or repair the output")

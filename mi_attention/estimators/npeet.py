@@ -1,0 +1,136 @@
+"""Adapter to NPEET, for comparison with published numbers."""
+
+from __future__ import annotations
+
+import importlib
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from mi_attention.estimators.labels import as_classes, as_continuous, is_discrete
+from mi_attention.estimators.samples import as_states, as_units, check_finite
+from mi_attention.interface import MIEstimate, Unit
+
+__all__ = ["NPEET"]
+
+# Above this width the mixed estimator orders positions against the truth.
+WIDE = 8
+
+
+@dataclass(frozen=True)
+class NPEET:
+    """Numbers of NPEET (Ver Steeg) as it gives them, in nats: ``micd`` for classes, ``mi`` for a continuous output.
+
+    It takes the package ``npeet`` where that is installed, else its fork ``npeet_plus``; the signature says which.
+    Not for results of your own: ``micd`` subtracts entropies and takes the absolute value, so that independence reads
+    positive; it is not scaled, so units of x matter; at d = 128 it orders positions against the truth and reports
+    several times H(Y). Above d = 8 it warns.
+
+    NPEET has no pointwise values and no standard error: ``local`` and ``standard_error`` are NaN, ``reason`` says so.
+    ``lower_bound`` is None. It adds noise from numpy's global generator; the adapter seeds that and puts its state
+    back, so a seed gives one number and the caller's generator is untouched (not safe beside threads that draw from
+    it). It cannot handle rows that share groups: ``groups`` is refused.
+
+    Attributes:
+        k: Neighbours, at least 1.
+        seed: Of NPEET's noise.
+    """
+
+    k: int = 3
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check hyper-parameters."""
+        if self.k < 1:
+            raise ValueError(f"k must be at least 1, got {self.k}")
+
+    @property
+    def signature(self) -> str:
+        """Package, k and seed."""
+        return f"{_package().__name__.split('.')[0]}|k={self.k}|seed={self.seed}|nats"
+
+    def estimate(self, x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> MIEstimate:
+        """NPEET's value of I(x; y) in nats from ``x (n, d)`` or ``(n,)`` and classes or continuous ``y (n,)``.
+
+        Classes are whatever ``Probe`` and ``Ross`` accept as classes.
+
+        Raises:
+            ValueError: bad input, groups, k ≥ n, a class of k rows or fewer (NPEET would take its entropy for H(x)).
+        """
+        states = as_states(x)
+        n, width = states.shape
+        check_finite(states)
+        if groups is not None:
+            raise ValueError("NPEET takes no groups: its neighbours would share instances; use Probe, Ross or KSG")
+        if self.k >= n:
+            raise ValueError(f"k={self.k} needs more than {self.k} rows but x has {n}; lower k or add rows")
+        discrete = is_discrete(y)
+        ceiling = None
+        if discrete:
+            labels = as_classes(y, n)
+            ceiling = labels.entropy
+            if len(labels.classes) < 2:
+                return MIEstimate.undefined("a single class", n=n, signature=self.signature, ceiling=0.0)
+            if int(labels.counts.min()) <= self.k:
+                raise ValueError(
+                    f"a class has {labels.counts.min()} rows but k={self.k} needs {self.k + 1}; lower k or merge classes"
+                )
+        if width > WIDE:
+            warnings.warn(
+                f"NPEET at d = {width} orders positions against the truth and exceeds H(Y); use Probe for d above {WIDE}",
+                UserWarning,
+                stacklevel=2,
+            )
+        values = np.asarray(states, dtype=np.float64)
+        package = _package()
+        with _seeded(self.seed):
+            if discrete:
+                value = package.micd(values, labels.codes[:, None], k=self.k, base=np.e)
+            else:
+                value = package.mi(values, as_continuous(y, n), k=self.k, base=np.e)
+        return MIEstimate(
+            nats=float(value),
+            lower_bound=None,
+            local=np.full(n, np.nan),
+            standard_error=float("nan"),
+            n=n,
+            ceiling=ceiling,
+            status="ok",
+            reason="NPEET gives no pointwise values",
+            signature=self.signature,
+        )
+
+    @overload
+    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
+
+    @overload
+    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
+
+    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
+        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another."""
+        return [self.estimate(unit.x, unit.y, unit.groups) for unit in as_units(units, y, groups)]
+
+
+def _package() -> Any:
+    for name in ("npeet.entropy_estimators", "npeet_plus"):
+        try:
+            return importlib.import_module(name)
+        except ImportError:
+            continue
+    raise ImportError("NPEET needs the package npeet_plus: pip install npeet-plus")
+
+
+@contextmanager
+def _seeded(seed: int) -> Iterator[None]:
+    # NPEET draws from the global generator; there is no other way to fix its noise.
+    state = np.random.get_state()  # noqa: NPY002
+    np.random.seed(seed)  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(state)  # noqa: NPY002

@@ -1,0 +1,171 @@
+"""Figure: how concentrated attention is, by temperature and normaliser."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+
+from mi_attention.report.numbers import format_setting, format_share
+from mi_attention.report.panels import (
+    CELL,
+    add_legend,
+    cells_of,
+    common_settings,
+    panel_grid,
+    plain_name,
+    require_columns,
+    say_undefined,
+    wrap,
+)
+from mi_attention.report.style import TWO_COLUMNS, LineLook, look, styled
+
+__all__ = ["CONCENTRATION_COLUMNS", "concentration_figure"]
+
+CONCENTRATION_COLUMNS = (*CELL, "measure", "estimate", "ci_low", "ci_high", "undefined_share")
+
+MEASURES = {
+    "normalized_skew": "normalised skew\n(−1 to 1)",
+    "normalized_entropy": "norm. entropy\n(1 = uniform)",
+    "gini": "Gini\n(0 = uniform)",
+    "effective_support": "effective support\n(positions)",
+    "max_weight": "largest weight\n(0 to 1)",
+    "zero_share": "exact zeros\n(share of weights)",
+}
+"""Measure → its axis label, with range or unit."""
+
+
+def concentration_figure(
+    frame: pd.DataFrame,
+    *,
+    measures: tuple[str, ...] = ("normalized_skew", "normalized_entropy", "gini"),
+    width: float = TWO_COLUMNS,
+) -> Figure:
+    """Concentration against temperature, one row of panels a measure, one line a normaliser.
+
+    The temperature axis is logarithmic; with a single temperature the normalisers stand side by side instead.
+    Intervals are those of the frame. A normaliser without temperature (NaN) is a horizontal line.
+
+    Args:
+        frame: Tidy frame with ``CONCENTRATION_COLUMNS``, one row a cell and measure, and optionally ``reason``.
+        measures: Which measures, top to bottom; those absent from the frame are left out.
+        width: Inches, ``ONE_COLUMN`` or ``TWO_COLUMNS``.
+
+    Returns:
+        The figure; save it with ``save_figure``.
+
+    Raises:
+        ValueError: if columns are missing, none of the measures is present, a temperature is not
+            positive, or a cell has two rows for a measure.
+    """
+    require_columns(frame, CONCENTRATION_COLUMNS, "concentration")
+    shown = [measure for measure in measures if measure in set(frame["measure"])]
+    if not shown:
+        raise ValueError(f"the concentration figure needs one of the measures {measures}, got {set(frame['measure'])}")
+    rows = frame[frame["measure"].isin(shown)]
+    if rows.duplicated([*CELL, "measure"]).any():
+        raise ValueError("a cell has two rows for one measure; give the figure one row a cell and measure")
+    temperatures = sorted(rows["temperature"].dropna().unique())
+    if temperatures and temperatures[0] <= 0:
+        raise ValueError(f"temperature must be positive, got {temperatures[0]}")
+    normalizers = list(dict.fromkeys(rows["normalizer"]))
+    keys = ("data", "encoder", "score")
+    cells = cells_of(rows, keys)
+    blocks, n_columns = panel_grid(len(cells), width, 1.35)
+    panel_width = width / n_columns - 0.25
+    swept = len(temperatures) > 1
+    with styled():
+        foot = 0.25 if swept else 0.25 + (0.055 * max(map(len, normalizers)) if len(normalizers) > 2 else 0.0)
+        figure = Figure(figsize=(width, 0.55 + blocks * (0.2 + foot + 0.95 * len(shown))), layout="constrained")
+        grid = figure.add_gridspec(blocks * len(shown), n_columns)
+        handles: dict[str, Artist] = {}
+        first: dict[str, Axes] = {}
+        for number, cell in enumerate(cells):
+            block, column = divmod(number, n_columns)
+            for line, measure in enumerate(shown):
+                axes = figure.add_subplot(grid[block * len(shown) + line, column], sharey=first.get(measure))
+                first.setdefault(measure, axes)
+                part = cell.rows[cell.rows["measure"] == measure]
+                for place, normalizer in enumerate(normalizers):
+                    points = part[part["normalizer"] == normalizer].sort_values("temperature")
+                    _draw(axes, points, look(place), None if swept else place)
+                    shown_look = look(place).line()
+                    if swept and rows.loc[rows["normalizer"] == normalizer, "temperature"].isna().all():
+                        shown_look["marker"] = ""
+                    handles.setdefault(plain_name(normalizer), Line2D([], [], **shown_look))
+                if part["estimate"].isna().all():
+                    say_undefined(axes, _reasons(part), panel_width)
+                last = line == len(shown) - 1
+                _finish_x(axes, temperatures, [plain_name(name) for name in normalizers], labels=last)
+                label = ("temperature (log scale)" if swept else "normaliser") if last else ""
+                notes = wrap(_undefined_note(part), panel_width, 6.5)
+                axes.set_xlabel("\n".join(text for text in (label, notes) if text))
+                axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
+                if line == 0:
+                    axes.set_title(wrap(cell.title, panel_width))
+                if column == 0:
+                    axes.set_ylabel(MEASURES.get(measure, plain_name(measure)))
+        figure.align_ylabels()
+        shared = common_settings(rows, ("data",) if swept else ("data", "temperature"))
+        figure.suptitle(wrap(shared, width, 7.5))
+        if swept:
+            add_legend(figure, list(handles.values()), list(handles), width)
+    return figure
+
+
+def _draw(axes: Axes, points: pd.DataFrame, style: LineLook, place: int | None) -> None:
+    """Points of one normaliser, against temperature or (``place``) beside the other normalisers."""
+    constant = points[points["temperature"].isna()] if place is None else points.iloc[:0]
+    for value in constant["estimate"].dropna():
+        axes.axhline(float(value), color=style.color, linestyle=style.linestyle, linewidth=0.9)
+    curve = points[points["temperature"].notna()] if place is None else points
+    x = curve["temperature"].to_numpy(dtype=np.float64) if place is None else np.full(len(curve), float(place))
+    axes.plot(x, curve["estimate"].to_numpy(dtype=np.float64), zorder=3, **style.line())
+    low, high = (curve[bound].to_numpy(dtype=np.float64) for bound in ("ci_low", "ci_high"))
+    known = ~np.isnan(low) & ~np.isnan(high)
+    axes.vlines(x[known], low[known], high[known], color=style.color, linewidth=0.9, zorder=2)
+
+
+def _finish_x(axes: Axes, temperatures: list[float], normalizers: list[str], *, labels: bool) -> None:
+    if len(temperatures) > 1:
+        axes.set_xscale("log")
+        axes.xaxis.set_major_locator(FixedLocator(_spread(temperatures)))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_setting(value)))
+        margin = (temperatures[-1] / temperatures[0]) ** 0.08
+        axes.set_xlim(temperatures[0] / margin, temperatures[-1] * margin)
+    else:
+        axes.set_xlim(-0.6, len(normalizers) - 0.4)
+        axes.set_xticks(range(len(normalizers)), normalizers, rotation=90 if len(normalizers) > 2 else 0)
+    axes.tick_params(labelbottom=labels)
+
+
+def _spread(temperatures: list[float]) -> list[float]:
+    """The temperatures to label: all of them, or those far enough apart on the axis not to touch."""
+    span = np.log(temperatures[-1] / temperatures[0])
+    kept = [temperatures[0]]
+    for temperature in temperatures[1:]:
+        if np.log(temperature / kept[-1]) > 0.18 * span:
+            kept.append(temperature)
+    return kept
+
+
+def _undefined_note(part: pd.DataFrame) -> str:
+    """What of a panel is undefined: whole points, and the largest share of instances behind the drawn ones."""
+    missing = int(part["estimate"].isna().sum())
+    notes = [f"{missing} of {len(part)} undefined"] if missing else []
+    share = part.loc[part["estimate"].notna(), "undefined_share"].max()
+    if not pd.isna(share) and share > 0:
+        notes.append(f"{format_share(float(share))} of instances undefined at most")
+    reasons = _reasons(part)
+    return "; ".join(notes) + (f" ({reasons})" if notes and reasons else "")
+
+
+def _reasons(part: pd.DataFrame) -> str:
+    if "reason" not in part.columns:
+        return ""
+    return "; ".join(dict.fromkeys(r for r in part["reason"] if isinstance(r, str) and r))

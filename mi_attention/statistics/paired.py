@@ -1,0 +1,215 @@
+"""Paired contrasts over seeds, and families of them.
+
+Confirmatory comparisons of two cells (attention types, encoders, temperatures) are made on per-seed
+differences of run means: same seed, split and data order on both sides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+from statsmodels.stats.multitest import multipletests
+
+from mi_attention.interface import FloatArray
+from mi_attention.statistics.seeds import seed_interval, smallest_sign_flip_p
+
+__all__ = ["HOLM_COLUMNS", "PairedContrast", "holm_family", "paired_contrast", "sign_flip_p"]
+
+# 2^23 sums of 8 bytes; more seeds than this are sampled, not enumerated.
+MOST_SEEDS_ENUMERATED = 24
+
+HOLM_COLUMNS = (
+    "family",
+    "contrast",
+    "estimate",
+    "ci_low",
+    "ci_high",
+    "level",
+    "effect_size",
+    "n_seeds",
+    "n_left_out",
+    "test",
+    "p",
+    "p_adjusted",
+    "rejected",
+    "alpha",
+    "smallest_p",
+    "reason",
+)
+
+
+@dataclass(frozen=True)
+class PairedContrast:
+    """First minus second, paired by seed.
+
+    Attributes:
+        estimate: Mean difference, in the unit of the values.
+        ci_low: Lower end of the t interval, NaN where ``reason`` is not empty.
+        ci_high: Upper end, NaN where ``reason`` is not empty.
+        level: Nominal coverage.
+        standard_error: Standard error of the mean difference.
+        effect_size: d_z, mean difference / standard deviation of the differences; NaN without spread.
+        p: Two-sided sign-flip p of the mean difference; NaN only without any pair.
+        smallest_p: The smallest p so many pairs can reach.
+        n_seeds: Pairs used.
+        n_left_out: Seeds where either value is undefined.
+        test: How p was made.
+        reason: Empty, or why there is no interval.
+    """
+
+    estimate: float
+    ci_low: float
+    ci_high: float
+    level: float
+    standard_error: float
+    effect_size: float
+    p: float
+    smallest_p: float
+    n_seeds: int
+    n_left_out: int
+    test: str
+    reason: str
+
+
+def paired_contrast(first: ArrayLike, second: ArrayLike, level: float = 0.95) -> PairedContrast:
+    """Compare two cells by their run means, seed by seed.
+
+    Args:
+        first: ``(S,)`` one number a seed; NaN marks an undefined run.
+        second: ``(S,)`` the same seeds in the same order.
+        level: Coverage of the t interval in (0, 1).
+
+    Returns:
+        Mean of first − second with its t interval and exact sign-flip p.
+
+    Raises:
+        ValueError: if shapes differ, a value is infinite, ``level`` is not in (0, 1), or there are more
+            than 24 pairs (use ``sign_flip_p`` with a generator).
+    """
+    left, right = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if left.shape != right.shape or left.ndim != 1:
+        raise ValueError(f"first {left.shape} and second {right.shape} must both be (S,), paired by seed")
+    if np.isinf(left).any() or np.isinf(right).any():
+        raise ValueError("first or second holds an infinity; mark undefined runs by NaN")
+    differences = left - right
+    interval = seed_interval(differences, level)
+    kept = differences[~np.isnan(differences)]
+    deviation = interval.standard_error * math.sqrt(interval.n_seeds)
+    return PairedContrast(
+        estimate=interval.estimate,
+        ci_low=interval.ci_low,
+        ci_high=interval.ci_high,
+        level=interval.level,
+        standard_error=interval.standard_error,
+        effect_size=interval.estimate / deviation if deviation > 0 else float("nan"),
+        p=sign_flip_p(kept) if kept.size else float("nan"),
+        smallest_p=interval.smallest_p,
+        n_seeds=interval.n_seeds,
+        n_left_out=interval.n_left_out,
+        test="exact sign flip of the mean difference, two-sided",
+        reason=interval.reason,
+    )
+
+
+def sign_flip_p(
+    differences: ArrayLike, *, rng: np.random.Generator | int | None = None, n_resamples: int = 99_999
+) -> float:
+    """Two-sided sign-flip p of the mean of paired differences.
+
+    The share of all 2^S sign patterns whose mean is at least as far from 0 as the one seen. Exact when the
+    differences are symmetric about 0 under the null hypothesis; no other assumption.
+
+    Args:
+        differences: ``(S,)`` finite.
+        rng: Needed for more than 24 differences, whose patterns are sampled instead of enumerated.
+        n_resamples: Patterns sampled then; p = (1 + #)/(1 + n_resamples).
+
+    Returns:
+        The p in (0, 1]; 1 where all differences are 0.
+
+    Raises:
+        ValueError: if ``differences`` is empty, not a vector or not finite, or too long without ``rng``.
+    """
+    column = np.asarray(differences, dtype=np.float64)
+    if column.ndim != 1 or column.size == 0 or not np.isfinite(column).all():
+        raise ValueError(f"differences must be (S,) finite with S ≥ 1, got shape {column.shape}")
+    # Patterns that tie with the one seen must count whatever order they were summed in.
+    threshold = abs(column.sum()) - 1e-12 * np.abs(column).sum()
+    if column.size <= MOST_SEEDS_ENUMERATED:
+        # A pattern and its opposite have the same absolute sum, so the first sign stays fixed.
+        sums: FloatArray = column[:1].copy()
+        for value in column[1:]:
+            sums = np.concatenate([sums + value, sums - value])
+        return float((np.abs(sums) >= threshold).mean())
+    if rng is None:
+        raise ValueError(f"{column.size} differences have too many sign patterns to enumerate; give rng to sample them")
+    generator, count, left = np.random.default_rng(rng), 0, n_resamples
+    while left:
+        block = min(left, 10_000)
+        signs = generator.integers(0, 2, (block, column.size)) * 2.0 - 1.0
+        count += int((np.abs(signs @ column) >= threshold).sum())
+        left -= block
+    return (1 + count) / (1 + n_resamples)
+
+
+def holm_family(contrasts: Mapping[str, PairedContrast], *, family: str, alpha: float = 0.05) -> pd.DataFrame:
+    """Holm's correction over a family of contrasts declared before looking.
+
+    A family of k contrasts over S seeds can reject nothing when even its smallest p, times k, exceeds
+    ``alpha``; such a family is refused instead of being reported as "not significant".
+
+    Args:
+        contrasts: Name → contrast, at least one.
+        family: Name of the family, for the table.
+        alpha: Family-wise error rate in (0, 1).
+
+    Returns:
+        One row a contrast in the order given, columns ``HOLM_COLUMNS``: ``p`` raw, ``p_adjusted`` by Holm,
+        ``rejected`` at ``alpha``, the others as in ``PairedContrast``.
+
+    Raises:
+        ValueError: if the family is empty or could never reject, with the number of seeds it needs.
+
+    Source: S. Holm, A simple sequentially rejective multiple test procedure, Scandinavian Journal of
+    Statistics 6 (1979), 65-70.
+    """
+    if not contrasts:
+        raise ValueError("contrasts is empty; a family has at least one contrast")
+    if not 0 < alpha < 1:
+        raise ValueError(f"alpha is {alpha}; it must lie between 0 and 1")
+    size, seeds = len(contrasts), min(contrast.n_seeds for contrast in contrasts.values())
+    if seeds < 1 or size * smallest_sign_flip_p(seeds) > alpha * (1 + 1e-12):
+        needed = math.ceil(1 + math.log2(size / alpha) - 1e-12)
+        raise ValueError(
+            f"family {family!r} of {size} contrasts could never reject at alpha {alpha} with {seeds} seeds "
+            f"(its smallest p is 2^(1 − {seeds})); it needs {needed} seeds, or at most "
+            f"{math.floor(alpha * 2.0 ** (seeds - 1) * (1 + 1e-12))} contrasts"
+        )
+    rejected, adjusted, _, _ = multipletests([contrast.p for contrast in contrasts.values()], alpha, method="holm")
+    rows = [
+        {
+            "family": family,
+            "contrast": name,
+            "estimate": contrast.estimate,
+            "ci_low": contrast.ci_low,
+            "ci_high": contrast.ci_high,
+            "level": contrast.level,
+            "effect_size": contrast.effect_size,
+            "n_seeds": contrast.n_seeds,
+            "n_left_out": contrast.n_left_out,
+            "test": contrast.test,
+            "p": contrast.p,
+            "p_adjusted": float(p_adjusted),
+            "rejected": bool(reject),
+            "alpha": alpha,
+            "smallest_p": contrast.smallest_p,
+            "reason": contrast.reason,
+        }
+        for (name, contrast), p_adjusted, reject in zip(contrasts.items(), adjusted, rejected, strict=True)
+    ]
+    return pd.DataFrame(rows, columns=list(HOLM_COLUMNS))

@@ -1,0 +1,1 @@
+"""Studies: a TOML file in, cells on all cores, tables and figures out."""

@@ -1,0 +1,135 @@
+"""The cells of a study: every combination, each with a key that depends on all that can change its numbers."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from importlib.metadata import version
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from mi_attention.models.config import ClassifierConfig, TrainingConfig
+from mi_attention.study.config import AnalysisConfig, DataConfig, StudyConfig
+
+__all__ = ["CELL_COLUMNS", "Cell", "cells_of"]
+
+# Raised when the same configuration would give other numbers: stored cells of an older format are not reused.
+FORMAT = 1
+
+CELL_COLUMNS = ("data", "encoder", "score", "normalizer", "temperature", "freeze", "seed")
+
+
+class Cell(BaseModel):
+    """One training run and its analysis."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    data: DataConfig
+    data_name: str
+    fingerprint: str
+    score: str
+    normalizer: str
+    classifier: ClassifierConfig
+    training: TrainingConfig
+    analysis: AnalysisConfig
+
+    @property
+    def labels(self) -> dict[str, Any]:
+        """The cell's values of ``CELL_COLUMNS``."""
+        return {
+            "data": self.data_name,
+            "encoder": self.classifier.encoder,
+            "score": self.score,
+            "normalizer": self.normalizer,
+            "temperature": self.classifier.temperature,
+            "freeze": self.training.freeze,
+            "seed": self.training.seed,
+        }
+
+    @property
+    def key(self) -> str:
+        """Hash of the configuration, the content of the data and the release: a file of that name is this cell."""
+        facts = {
+            "format": FORMAT,
+            "release": version("mi-attention"),
+            "fingerprint": self.fingerprint,
+            "classifier": self.classifier.model_dump(mode="json"),
+            "training": self.training.model_dump(mode="json"),
+            "analysis": self.analysis.model_dump(mode="json"),
+        }
+        text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
+
+    def __str__(self) -> str:
+        """``sst2 mlp additive softmax 1 seed 0``."""
+        labels = {name: value for name, value in self.labels.items() if (name, value) != ("freeze", "none")}
+        return " ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in labels.values())
+
+
+def cells_of(study: StudyConfig, fingerprints: Mapping[int, tuple[str, str]]) -> list[Cell]:
+    """Every cell of a study, in the order of the lists of its file, seeds innermost.
+
+    Args:
+        study: The study.
+        fingerprints: Index of each data source in ``study.data`` → (name in the tables, fingerprint).
+
+    Returns:
+        The cells; a normaliser that does not depend on temperature (``uniform``) stands once.
+
+    Raises:
+        ValueError: for a combination that no model can be, naming it.
+    """
+    cells: dict[str, Cell] = {}
+    grid = study.model
+    for index, (name, fingerprint) in fingerprints.items():
+        for encoder in grid.encoder:
+            for score in grid.score:
+                for normalizer in grid.normalizer:
+                    for temperature in grid.temperature if normalizer.name != "uniform" else (1.0,):
+                        options = score.options
+                        query = options.pop("query", grid.query)
+                        facts = {
+                            "encoder": encoder,
+                            "units": grid.units,
+                            "embedding_size": grid.embedding_size,
+                            "pretrained": grid.pretrained,
+                            "train_embeddings": grid.train_embeddings,
+                            "score": score.name,
+                            "score_options": options,
+                            "query": query,
+                            "normalizer": normalizer.name,
+                            "normalizer_options": normalizer.options,
+                            "temperature": temperature,
+                        }
+                        classifier = _classifier(facts)
+                        for training in _trainings(study):
+                            cell = Cell(
+                                data=study.data[index],
+                                data_name=name,
+                                fingerprint=fingerprint,
+                                score=str(score),
+                                normalizer=str(normalizer),
+                                classifier=classifier,
+                                training=training,
+                                analysis=study.analysis,
+                            )
+                            cells[cell.key] = cell
+    return list(cells.values())
+
+
+def _classifier(facts: dict[str, Any]) -> ClassifierConfig:
+    try:
+        return ClassifierConfig.model_validate(facts)
+    except ValidationError as error:
+        problems = "; ".join(str(problem["msg"]).removeprefix("Value error, ") for problem in error.errors())
+        where = f"encoder {facts['encoder']!r}, score {facts['score']!r}, normalizer {facts['normalizer']!r}"
+        raise ValueError(f"model of {where} at temperature {facts['temperature']}: {problems}") from error
+
+
+def _trainings(study: StudyConfig) -> list[TrainingConfig]:
+    shared = study.training.model_dump(exclude={"freeze"})
+    return [
+        TrainingConfig(**shared, freeze=freeze, seed=seed) for freeze in study.training.freeze for seed in study.seeds
+    ]

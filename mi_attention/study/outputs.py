@@ -1,0 +1,280 @@
+"""Everything a study leaves for its author: tables in four formats, figures in three, one page, one manifest."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import subprocess
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from mi_attention.report import (
+    agreement_figure,
+    atomic_path,
+    concentration_figure,
+    position_figure,
+    rank_figure,
+    save_figure,
+    sentence,
+    split_cells,
+    to_markdown,
+    write_latex,
+    write_table,
+)
+from mi_attention.study.cell import versions
+from mi_attention.study.config import StudyConfig
+from mi_attention.study.run import Plan
+from mi_attention.study.summary import RANK_HEADERS, SUMMARY_HEADERS, rank_summary, summary
+from mi_attention.study.tables import StudyTables
+
+__all__ = ["write_outputs"]
+
+INTERVALS = [("estimate", "ci_low", "ci_high"), ("tau", "tau_low", "tau_high"), ("excess", "excess_low", "excess_high")]
+
+READING = """\
+Every row pools the seeds of one combination. **tau-b** is Kendall's rank correlation, inside each instance, of the
+attention weights with the pointwise informativeness of the states, KL(q(·|h) ‖ p) of a cross-fitted probe, averaged
+over instances and seeds; its interval is for new seeds and new instances together (one seed: for new instances of
+that run). It is to be read against the columns beside it:
+
+- **p**, **partner null**: the same tau with the attention of *another* instance of the same length, and the share of
+  partner maps that reach the tau seen.
+- **permuted attention**: the mechanical baseline. The weights are shuffled within each instance, the prediction is
+  recomputed, and everything is measured again: this much agreement is arithmetic. **excess** is what is left.
+- **gold label**: the output is the label, which no attention can bring about.
+- **uniform attention**: the output is the prediction from the same states under uniform weights.
+- **input embedding**: the probe reads the input vectors instead of the states.
+- **|w·h|**: the order of the linear head's own evidence. **random**: a random order.
+- **reliability**: tau-b between the orders of two probes fitted on disjoint thirds of the instances; no order can be
+  expected to agree with attention much better than with itself.
+- **skew**: normalised skewness of the attention (1: all on one position). **undefined**: share of instances without an
+  order, such as those with constant attention; they are left out and counted here.
+
+Agreement is not faithfulness: it says that attention ranks states as their information does, not that the model uses
+them in that way.
+"""
+
+
+def write_outputs(study: StudyConfig, plan: Plan, tables: StudyTables, directory: str | os.PathLike[str]) -> list[Path]:
+    """Write tables, figures, the page and the manifest of a study.
+
+    Args:
+        study: The study.
+        plan: Its plan, for the manifest.
+        tables: What ``collect`` returned; may be of a study that is not finished.
+        directory: Where to.
+
+    Returns:
+        The files written.
+    """
+    target = Path(directory)
+    target.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    signature = str(tables.agreement["signature"].iloc[0]) if len(tables.agreement) else "no finished cell"
+    metadata = {"study": study.model_dump(mode="json", exclude={"data": {"__all__": {"path", "vectors"}}})}
+    for name in ("agreement", "profile", "concentration", "training", "runs", "notes"):
+        frame = getattr(tables, name)
+        if len(frame):
+            written += write_table(frame, target / name, signature, metadata=metadata)
+    if len(tables.agreement):
+        written += _summaries(study, tables, target, signature)
+        written += _figures(tables, target / "figures", signature)
+    written.append(_page(study, plan, tables, target, signature))
+    written.append(_manifest(study, plan, tables, target))
+    return written
+
+
+def _summaries(study: StudyConfig, tables: StudyTables, target: Path, signature: str) -> list[Path]:
+    first, ranks = summary(tables), rank_summary(tables)
+    written = write_table(first, target / "summary", signature)
+    columns = _summary_columns(first)
+    written.append(
+        write_latex(
+            first[columns],
+            target / "summary.tex",
+            caption=_caption(study, first),
+            label=f"tab:{_label(study.name)}",
+            signature=signature,
+            headers=_headers(SUMMARY_HEADERS, columns),
+            intervals=INTERVALS,
+            wide=True,
+        )
+    )
+    if len(ranks):
+        written.append(
+            write_latex(
+                ranks,
+                target / "ranks.tex",
+                caption="Mutual information (nats) of the most attended state, the second and so on, with each output",
+                label=f"tab:{_label(study.name)}-ranks",
+                signature=signature,
+                headers=_headers(RANK_HEADERS, list(ranks.columns)),
+                wide=True,
+            )
+        )
+    return written
+
+
+def _caption(study: StudyConfig, first: pd.DataFrame) -> str:
+    seeds = int(first["n_seeds"].max())
+    return (
+        "Kendall's tau-b between attention and pointwise informativeness inside an instance, with the controls that it "
+        f"is to be read against; intervals are {study.analysis.confidence:.0%}, over "
+        + ("instances of one run" if seeds == 1 else f"{seeds} seeds crossed with instances")
+    )
+
+
+def _summary_columns(frame: pd.DataFrame) -> list[str]:
+    wanted = [name for name in SUMMARY_HEADERS if name in frame.columns]
+    out: list[str] = []
+    for name in wanted:
+        # A control that no cell has (no labels, no head) would be a column of dashes.
+        if frame[name].isna().all() and name not in ("tau", "p"):
+            continue
+        out.append(name)
+        if name in ("tau", "excess"):
+            out += [f"{name}_low", f"{name}_high"]
+    return out
+
+
+def _headers(headers: dict[str, str], columns: list[str]) -> dict[str, str]:
+    return {name: text for name, text in headers.items() if name in columns}
+
+
+def _label(name: str) -> str:
+    return "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in name)
+
+
+def _figures(tables: StudyTables, target: Path, signature: str) -> list[Path]:
+    """Every figure the tables allow; one file a data set, more where a data set has many cells."""
+    target.mkdir(parents=True, exist_ok=True)
+    written: list[Path] = []
+    profile = tables.profile.assign(score=_setting(tables.profile))
+    agreement = tables.agreement.assign(score=_setting(tables.agreement))
+    agreement = agreement[~agreement["order"].isin(["support"])]
+    for data in profile["data"].unique() if len(profile) else []:
+        here = profile[profile["data"] == data]
+        for kind, draw in (("rank", rank_figure), ("position", position_figure)):
+            chosen = here[here["alignment"] == kind]
+            if len(chosen):
+                written += _save_parts(draw, chosen, target / f"{kind}-{_label(str(data))}", signature)
+        chosen = agreement[(agreement["data"] == data) & (agreement["estimand"] == "pointwise")]
+        chosen = chosen[chosen["measure"] == "kendall_tau_b"]
+        if len(chosen):
+            written += _save_parts(agreement_figure, chosen, target / f"agreement-{_label(str(data))}", signature)
+    if len(tables.concentration):
+        chosen = tables.concentration.assign(score=_setting(tables.concentration))
+        chosen = chosen[chosen["measure"] != "tied_pair_share"]
+        written += _save_parts(concentration_figure, chosen, target / "concentration", signature)
+    return written
+
+
+def _setting(frame: pd.DataFrame) -> pd.Series[str]:
+    """The score with what else tells cells apart and figures have no axis for."""
+    frozen = frame["freeze"].map(lambda name: "" if name == "none" else f", frozen: {name}")
+    return frame["score"] + frozen
+
+
+def _save_parts(draw: Callable[[pd.DataFrame], Figure], frame: pd.DataFrame, stem: Path, signature: str) -> list[Path]:
+    parts = split_cells(frame)
+    written = []
+    for number, part in enumerate(parts):
+        name = stem if len(parts) == 1 else stem.with_name(f"{stem.name}-{number + 1}")
+        written += save_figure(draw(part), name, signature=signature, title=stem.name)
+    return written
+
+
+def _page(study: StudyConfig, plan: Plan, tables: StudyTables, target: Path, signature: str) -> Path:
+    lines = [f"# {study.name}", ""]
+    if study.description:
+        lines += [study.description, ""]
+    done = int((tables.runs["status"] == "ok").sum())
+    lines += [f"{done} of {len(tables.runs)} cells finished. Data, settings and versions: `manifest.json`.", ""]
+    if len(tables.agreement):
+        first, ranks = summary(tables), rank_summary(tables)
+        columns = _summary_columns(first)
+        lines += ["## Does attention rank states as their information does?", ""]
+        lines += [to_markdown(first[columns], headers=_headers(SUMMARY_HEADERS, columns), intervals=INTERVALS), ""]
+        lines += [READING]
+        if len(ranks):
+            lines += ["## Information (nats) of the most attended state, the second, and so on", ""]
+            lines += [to_markdown(ranks, headers=_headers(RANK_HEADERS, list(ranks.columns))), ""]
+            lines += ["With the prediction as output part of the fall is arithmetic: compare the last column.", ""]
+        lines += ["## In words", "", *(f"- {text}" for text in _sentences(tables)), ""]
+        lines += ["## Figures", ""]
+        for figure in sorted((target / "figures").glob("*.png")):
+            lines += [f"![{figure.stem}](figures/{figure.name})", ""]
+    failed = tables.runs[tables.runs["status"] == "failed"]
+    if len(failed):
+        lines += ["## Failed cells", ""]
+        lines += [to_markdown(failed[["data", "encoder", "score", "normalizer", "temperature", "seed", "error"]]), ""]
+    if len(tables.notes):
+        lines += ["## What was left out or is arbitrary", ""]
+        for row in tables.notes.to_dict("records"):
+            share = f"{row['count']:.0f} of {row['total']:.0f} " if row["total"] else ""
+            lines.append(f"- {row['data']}: {share}{row['note']} (in {row['cells']} cells)")
+        lines.append("")
+    for data, reasons in plan.dropped.items():
+        for reason, count in reasons.items():
+            lines.append(f"- {data}: {count} sequences dropped on loading: {reason}")
+    lines += ["", f"Signature: `{signature}`", ""]
+    with atomic_path(target / "report.md") as temporary:
+        temporary.write_text("\n".join(lines), encoding="utf-8")
+    return target / "report.md"
+
+
+def _sentences(tables: StudyTables) -> list[str]:
+    chosen = tables.agreement
+    chosen = chosen[(chosen["estimand"] == "pointwise") & (chosen["measure"] == "kendall_tau_b")]
+    chosen = chosen[(chosen["order"] == "informativeness") & (chosen["state"] == "hidden")]
+    out = []
+    for row in chosen[chosen["output"] == tables.output].to_dict("records"):
+        cell = " ".join(str(row[name]) for name in ("encoder", "score", "normalizer"))
+        out.append(f"{row['data']}, {cell}: {sentence({str(name): value for name, value in row.items()})}")
+    return out
+
+
+def _manifest(study: StudyConfig, plan: Plan, tables: StudyTables, target: Path) -> Path:
+    facts = {
+        "study": study.model_dump(mode="json", exclude={"data": {"__all__": {"path", "vectors"}}}),
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": versions(),
+        "commit": _commit(),
+        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
+        "data": {cell.data_name: cell.fingerprint for cell in plan.cells},
+        "dropped": plan.dropped,
+        "cells": {
+            "total": len(tables.runs),
+            **{str(status): int(count) for status, count in tables.runs["status"].value_counts().items()},
+            "seconds": float(tables.runs["seconds"].sum()),
+        },
+        "keys": sorted(tables.runs["key"]),
+    }
+    with atomic_path(target / "manifest.json") as temporary:
+        temporary.write_text(json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
+    return target / "manifest.json"
+
+
+def _commit() -> dict[str, Any]:
+    """Commit of the source tree the package runs from, where it is one and git is there to ask."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return {"commit": None, "changed": None}
+    try:
+        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
+        state = subprocess.run(
+            ["git", "status", "--porcelain", "--", "mi_attention", "analyses"],
+            cwd=root,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return {"commit": None, "changed": None}
+    return {"commit": head.stdout.strip(), "changed": bool(state.stdout.strip())}

@@ -1,0 +1,111 @@
+import numpy as np
+import pytest
+import torch
+
+from mi_attention.estimators import KSG, NPEET, Probe, Ross, cluster_standard_error
+from mi_attention.estimators.rows import standardise
+from mi_attention.estimators.samples import as_groups, as_states, as_units
+from mi_attention.interface import Unit
+
+RNG = np.random.default_rng(0)
+ALL = [Probe(), Ross(), KSG(), NPEET()]
+IDS = ["probe", "ross", "ksg", "npeet"]
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=IDS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_nan_and_infinity_name_the_row(estimator, bad):
+    x = RNG.standard_normal((40, 3))
+    x[17, 2] = bad
+    with pytest.raises(ValueError, match="row 17, column 2"):
+        estimator.estimate(x, np.arange(40) % 2)
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=IDS)
+def test_inputs_are_never_mutated(estimator):
+    x, y = RNG.standard_normal((60, 2)) * 3 + 5, np.arange(60) % 2
+    kept = x.copy(), y.copy()
+    x.flags.writeable = False
+    y.flags.writeable = False
+    estimator.estimate(x, y)
+    np.testing.assert_array_equal(x, kept[0])
+    np.testing.assert_array_equal(y, kept[1])
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=IDS)
+def test_a_vector_is_one_column(estimator):
+    x, y = RNG.standard_normal(80), np.arange(80) % 2
+    assert estimator.estimate(x, y).nats == estimator.estimate(x[:, None], y).nats
+    assert estimator.estimate(x.tolist(), y.tolist()).nats == estimator.estimate(torch.tensor(x), y).nats
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=IDS)
+def test_m12_integer_states_are_not_truncated(estimator):
+    x, y = RNG.integers(-50, 50, 90), np.arange(90) % 2
+    assert estimator.estimate(x, y).nats == estimator.estimate(x.astype(float), y).nats
+
+
+@pytest.mark.parametrize("estimator", ALL, ids=IDS)
+def test_shapes_that_do_not_match_are_named(estimator):
+    with pytest.raises(ValueError, match="y must be"):
+        estimator.estimate(RNG.standard_normal((30, 2)), np.arange(29) % 2)
+    with pytest.raises(ValueError, match="x must be"):
+        estimator.estimate(RNG.standard_normal((3, 30, 2)), np.arange(30) % 2)
+    with pytest.raises(ValueError, match="empty"):
+        estimator.estimate(np.zeros((0, 2)), np.zeros(0, dtype=int))
+    with pytest.raises(ValueError, match="real numbers"):
+        estimator.estimate(np.array(["a"] * 30), np.arange(30) % 2)
+    with pytest.raises(ValueError, match="ragged"):
+        estimator.estimate([[1.0, 2.0], [3.0]], [0, 1])
+
+
+@pytest.mark.parametrize("estimator", [Probe(), Ross(), KSG()], ids=IDS[:3])
+def test_groups_of_the_wrong_length_are_named(estimator):
+    with pytest.raises(ValueError, match="groups must be"):
+        estimator.estimate(RNG.standard_normal((30, 2)), np.arange(30) % 2, np.arange(29))
+    with pytest.raises(ValueError, match="groups is NaN or infinite at row 3"):
+        estimator.estimate(RNG.standard_normal((30, 2)), np.arange(30) % 2, np.where(np.arange(30) == 3, np.nan, 1.0))
+
+
+def test_half_precision_and_bfloat16_are_widened():
+    assert as_states(np.zeros((2, 2), np.float16)).dtype == np.float32
+    assert as_states(torch.ones(2, 2, dtype=torch.bfloat16, requires_grad=True)).dtype == np.float32
+
+
+def test_groups_are_numbered_by_appearance():
+    np.testing.assert_array_equal(as_groups(["b", "a", "b", "c"], 4), [0, 1, 0, 2])
+    assert as_groups(None, 4) is None
+
+
+def test_units_take_both_forms_and_no_mixture():
+    x, y = RNG.standard_normal((3, 20, 2)), np.arange(20) % 2
+    units = as_units(x, y, np.arange(20))
+    assert [unit.x.shape for unit in units] == [(20, 2)] * 3
+    assert as_units([Unit(x=x[0], y=y)])[0].groups is None
+    with pytest.raises(ValueError, match="sequence of Unit"):
+        as_units([x[0]])
+    with pytest.raises(ValueError, match=r"\(U, n, d\)"):
+        as_units(x[0], y)
+
+
+def test_cluster_standard_error_by_hand():
+    # deviations -3 -1 1 3; groups sum to -4 and 4: sqrt(2/1 * (16 + 16)) / 4 = 2; by row sqrt(4/3 * 20) / 4
+    local = np.array([-3.0, -1.0, 1.0, 3.0]) + 10
+    assert cluster_standard_error(local, np.array([0, 0, 1, 1])) == pytest.approx(2.0)
+    assert cluster_standard_error(local, None) == pytest.approx(np.sqrt(80 / 3) / 4)
+    assert cluster_standard_error(local, None) == pytest.approx(local.std(ddof=1) / 2)
+    assert np.isnan(cluster_standard_error(local, np.zeros(4, dtype=int)))
+
+
+def test_standardised_rows_do_not_depend_on_blocks(monkeypatch):
+    x = RNG.standard_normal((1000, 5)) * [1, 1e6, 1e-3, 1, 0] + [0, 1e8, 5, -3, 7]
+    whole = standardise(x)
+    monkeypatch.setattr("mi_attention.estimators.samples.BLOCK_NUMBERS", 300)
+    monkeypatch.setattr("mi_attention.estimators.rows.KEPT_NUMBERS", 0)
+    pieces = standardise(x)
+    assert pieces.kept is None
+    joined = np.vstack([block for _, _, block in pieces.blocks()])
+    np.testing.assert_allclose(joined, whole.kept, atol=1e-9)
+    np.testing.assert_allclose(joined.std(axis=0), [1, 1, 1, 1, 0], atol=1e-9)
+    assert not whole.constant
+    assert standardise(np.full((10, 2), 1e8 + 0.1)).constant

@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import log_softmax
+
+from mi_attention.estimators.stack import (
+    COEFFICIENT_FLOOR,
+    COEFFICIENT_LIMIT,
+    fit_coefficients,
+    nested_coefficients,
+    smoothed_log_probabilities,
+)
+
+RNG = np.random.default_rng(0)
+
+
+def problem(members, classes, n=300, strength=1.0):
+    codes = RNG.integers(0, classes, n)
+    evidence = RNG.standard_normal((members, classes, n)) * 2
+    evidence[:, codes, np.arange(n)] += strength * RNG.random((members, 1))
+    return evidence, np.log(np.bincount(codes) / n), codes
+
+
+@pytest.mark.parametrize("members", [1, 2, 3])
+@pytest.mark.parametrize("classes", [2, 5])
+@pytest.mark.parametrize("strength", [-1.0, 0.0, 1.0, 4.0])
+def test_coefficients_are_those_of_a_general_optimiser(members, classes, strength):
+    evidence, log_prior, codes = problem(members, classes, strength=strength)
+
+    def loss(a):
+        logs = log_softmax(np.tensordot(a, evidence, 1) + log_prior[:, None], axis=0)
+        return -logs[codes, np.arange(len(codes))].mean()
+
+    bounds = [(COEFFICIENT_FLOOR if m == 0 else 0.0, COEFFICIENT_LIMIT) for m in range(members)]
+    reference = minimize(
+        loss, np.full(members, 0.5), bounds=bounds, method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-8}
+    )
+    found = fit_coefficients(evidence, log_prior, codes)
+    assert loss(found) <= reference.fun + 1e-7
+    np.testing.assert_allclose(found, reference.x, atol=2e-3)
+
+
+def test_evidence_that_misleads_keeps_the_floor():
+    evidence, log_prior, codes = problem(2, 2, strength=-5.0)
+    np.testing.assert_allclose(fit_coefficients(evidence, log_prior, codes), [COEFFICIENT_FLOOR, 0.0])
+
+
+def test_identical_members_share_the_weight():
+    evidence, log_prior, codes = problem(1, 2)
+    single = fit_coefficients(evidence, log_prior, codes)
+    double = fit_coefficients(np.concatenate([evidence, evidence]), log_prior, codes)
+    assert double.sum() == pytest.approx(single[0], abs=1e-4)
+
+
+def test_nested_coefficients_do_not_see_their_fold():
+    evidence, log_prior, codes = problem(2, 3)
+    fold = np.arange(300) % 5
+    before = nested_coefficients(evidence, log_prior, codes, fold, 5)
+    evidence[:, :, fold == 2] *= -3
+    after = nested_coefficients(evidence, log_prior, codes, fold, 5)
+    np.testing.assert_allclose(before[2], after[2], atol=1e-6)
+    assert np.abs(before[0] - after[0]).max() > 1e-3
+
+
+def test_smoothed_probabilities_sum_to_one_and_bound_the_loss():
+    log_prior = np.log([0.2, 0.8])
+    scores = np.array([[1e4, 0.0, -1e4], [0.0, 0.0, 0.0]])
+    logs = smoothed_log_probabilities(scores, log_prior, 0.01)
+    np.testing.assert_allclose(np.exp(logs).sum(axis=0), 1.0)
+    np.testing.assert_allclose(logs[:, 1], log_prior, atol=1e-12)
+    assert logs.min() >= np.log(0.01 * 0.2) - 1e-9

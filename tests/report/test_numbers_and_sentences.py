@@ -1,0 +1,141 @@
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mi_attention.report import (
+    format_count,
+    format_interval,
+    format_number,
+    format_p,
+    format_setting,
+    format_share,
+    sentence,
+)
+
+ROW = {
+    "estimate": 0.312,
+    "ci_low": 0.281,
+    "ci_high": 0.339,
+    "n_seeds": 4,
+    "n_instances": 2693,
+    "estimand": "pointwise",
+    "measure": "kendall_tau_b",
+    "order": "informativeness",
+    "null_mean": 0.02,
+    "p": 0.001,
+}
+
+
+def test_numbers_as_text():
+    assert [format_number(v) for v in (0.3149, -0.004, -0.0, 1234.5, math.inf, -math.inf, math.nan)] == [
+        "0.31",
+        "0.00",
+        "0.00",
+        "1,234.50",
+        "inf",
+        "-inf",
+        "undefined",
+    ]
+    assert format_number(-0.5, 0) == "0"
+    assert format_interval(0.31, 0.28, 0.34) == "0.31 [0.28, 0.34]"
+    assert format_interval(0.31, math.nan, math.nan) == "0.31"
+    assert format_interval(math.nan, math.nan, math.nan) == "undefined"
+    assert [format_p(p) for p in (0.0009, 0.001, 0.04, 1.0, math.nan)] == [
+        "<.001",
+        ".001",
+        ".040",
+        "1.000",
+        "undefined",
+    ]
+    assert format_p(0.0009, equals=True) == "< .001"
+    assert format_count(2693) == "2,693"
+    assert [format_setting(v) for v in (0.5, 1.0, 12345)] == ["0.5", "1", "12345"]
+    assert [format_share(s) for s in (0.0, 0.001, 0.13, 0.999, 1.0)] == [
+        "0 %",
+        "less than 1 %",
+        "13 %",
+        "more than 99 %",
+        "100 %",
+    ]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: format_number(1.0, -1),
+        lambda: format_interval(0.1, 0.2, 0.1),
+        lambda: format_interval(0.1, math.nan, 0.1),
+        lambda: format_p(1.2),
+        lambda: format_count(1.5),
+        lambda: format_share(-0.1),
+    ],
+)
+def test_numbers_that_cannot_be_are_refused(wrong):
+    with pytest.raises(ValueError, match=r"got|bound|upside"):
+        wrong()
+
+
+@given(st.floats(-1e6, 1e6), st.integers(0, 6))
+def test_text_of_a_number_is_within_half_a_digit(value, digits):
+    text = format_number(value, digits)
+    assert abs(float(text.replace(",", "")) - value) <= 0.5 * 10.0**-digits * (1 + 1e-9) + 1e-9
+    assert not text.startswith("-") or float(text.replace(",", "")) < 0
+
+
+def test_agreement_sentence():
+    assert sentence(pd.DataFrame([ROW])) == (
+        "Over 4 seeds and 2,693 instances, tau-b between attention and pointwise informativeness was "
+        "0.31 [0.28, 0.34] (partner null 0.02, p = .001)."
+    )
+
+
+def test_sentence_of_one_seed_says_so_and_gives_no_interval():
+    row = {**ROW, "n_seeds": 1, "n_instances": 1, "ci_low": np.nan, "ci_high": np.nan, "p": np.nan, "null_mean": np.nan}
+    assert sentence(pd.Series(row)) == (
+        "Over 1 seed and 1 instance, tau-b between attention and pointwise informativeness was 0.31."
+    )
+
+
+def test_undefined_results_are_sentences_too():
+    row = {**ROW, "estimate": np.nan, "ci_low": np.nan, "ci_high": np.nan, "reason": "constant attention"}
+    assert sentence(row).endswith("pointwise informativeness is undefined: constant attention.")
+    assert sentence({**row, "reason": ""}).endswith("pointwise informativeness is undefined.")
+    assert sentence({**ROW, "undefined_share": 0.13}).endswith(
+        "; it was undefined for 13 % of the instances, which are left out."
+    )
+
+
+def test_other_kinds_and_controls():
+    assert "(output: label)" in sentence({**ROW, "output": "label"})
+    assert "adjusted p = .020 in family F1, split-half reliability 0.60, ceiling 0.90)" in sentence(
+        {**ROW, "p_adjusted": 0.02, "family": "F1", "reliability": 0.6, "ceiling": 0.9}
+    )
+    information = {"estimate": 0.28, "n_seeds": 3, "unit": "rank 1", "output": "prediction", "ceiling": 0.69}
+    assert sentence(information, "information") == (
+        "Over 3 seeds, the mutual information of rank 1 with the prediction was 0.28 nats of at most 0.69."
+    )
+    skew = {"estimate": 0.42, "n_seeds": 3, "measure": "normalized_skew", "normalizer": "gumbel", "temperature": 0.5}
+    assert sentence(skew, "concentration") == (
+        "Over 3 seeds, the normalised skew of gumbel attention at temperature 0.5 was 0.42."
+    )
+    contrast = {**ROW, "estimate": -0.1, "ci_low": -0.2, "ci_high": 0.0, "first": "additive", "second": "deep"}
+    assert "the difference in tau-b between additive and deep was -0.10 [-0.20, 0.00]" in sentence(contrast, "contrast")
+
+
+def test_data_is_never_run_as_a_template():
+    assert "{{ 7 * 7 }}" in sentence({**ROW, "data": "{{ 7 * 7 }}"})
+
+
+def test_bad_input():
+    with pytest.raises(ValueError, match="one row, got 2"):
+        sentence(pd.DataFrame([ROW, ROW]))
+    with pytest.raises(ValueError, match="kind must be one of"):
+        sentence(ROW, "story")
+    with pytest.raises(ValueError, match="needs a column estimate"):
+        sentence({"n_seeds": 1})
+    with pytest.raises(ValueError, match="'n_seeds' is undefined"):
+        sentence({name: value for name, value in ROW.items() if name != "n_seeds"})

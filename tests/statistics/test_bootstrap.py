@@ -1,0 +1,107 @@
+import numpy as np
+import pytest
+
+from mi_attention.interface import FloatArray
+from mi_attention.measures import kendall_tau_b
+from mi_attention.statistics import bootstrap_means
+
+
+def contrast(means: FloatArray) -> FloatArray:
+    return means[:, 0] - means[:, 1]
+
+
+def tau(left: FloatArray, right: FloatArray) -> FloatArray:
+    return kendall_tau_b(left, right).values
+
+
+def test_equals_a_direct_loop() -> None:
+    rng = np.random.default_rng(0)
+    local, attention = rng.standard_normal((2, 12, 30)) + np.arange(12)[:, None] / 4
+    found = bootstrap_means(tau, local, attention, rng=1, n_resamples=3000)
+    direct = []
+    for _ in range(3000):
+        chosen = rng.integers(30, size=30)
+        direct.append(tau(local[:, chosen].mean(axis=1)[None], attention[:, chosen].mean(axis=1)[None])[0])
+    assert found.standard_error == pytest.approx(np.std(direct), rel=0.08)
+    assert found.percentile_low == pytest.approx(np.quantile(direct, 0.025), abs=0.05)
+    assert found.bias == pytest.approx(np.mean(direct) - found.estimate, abs=0.01)
+    assert found == bootstrap_means(tau, local, attention, rng=1, n_resamples=3000)
+
+
+def test_basic_mirrors_percentile() -> None:
+    found = bootstrap_means(contrast, np.random.default_rng(2).standard_normal((2, 40)), rng=0)
+    assert found.basic_low == pytest.approx(2 * found.estimate - found.percentile_high)
+    assert found.basic_high == pytest.approx(2 * found.estimate - found.percentile_low)
+
+
+def test_columns_share_their_resampled_instances() -> None:
+    # The difference of a column and itself is 0 in every resample only if both use the same instances.
+    column = np.random.default_rng(3).standard_normal((1, 25))
+    found = bootstrap_means(lambda a, b: (a - b)[:, 0], column, column, rng=0)
+    assert found.reason == "no spread over resamples"
+    assert found.estimate == 0
+
+
+def test_missing_values() -> None:
+    rng = np.random.default_rng(4)
+    local = rng.standard_normal((2, 50)) + 5
+    local[0, :20] = np.nan
+    found = bootstrap_means(contrast, local, rng=0)
+    assert found.estimate == pytest.approx(np.nanmean(local[0]) - local[1].mean())
+    local[0, 1:] = np.nan
+    rare = bootstrap_means(contrast, local, rng=0)
+    assert rare.reason == "the statistic is undefined on all instances"
+    local[0, 0] = 1.0
+    rare = bootstrap_means(contrast, local, rng=0)
+    # One instance of 50 is missed by (1 − 1/50)^50 = 36 % of resamples.
+    assert rare.n_undefined / rare.n_resamples == pytest.approx(0.364, abs=0.04)
+    assert rare.reason == "the statistic is undefined in more than 5 % of resamples"
+
+
+def test_blocks_do_not_change_the_draws(monkeypatch: pytest.MonkeyPatch) -> None:
+    local = np.random.default_rng(5).standard_normal((2, 30))
+    whole = bootstrap_means(contrast, local, rng=0, n_resamples=300)
+    monkeypatch.setitem(bootstrap_means.__globals__, "_BLOCK_WEIGHTS", 900)
+    assert bootstrap_means(contrast, local, rng=0, n_resamples=300).standard_error == pytest.approx(
+        whole.standard_error
+    )
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "message"),
+    [
+        ((), {}, "empty"),
+        ((np.ones(3),), {}, r"\(U, N\)"),
+        ((np.ones((2, 3)), np.ones((2, 4))), {}, "same N"),
+        ((np.full((2, 3), np.inf),), {}, "infinity"),
+        ((np.ones((2, 3)),), {"n_resamples": 10}, "n_resamples"),
+        ((np.ones((2, 3)),), {"level": 1.5}, "level"),
+    ],
+)
+def test_bad_input(columns: tuple[np.ndarray, ...], options: dict[str, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        bootstrap_means(contrast, *columns, rng=0, **options)
+
+
+def test_a_statistic_of_the_wrong_shape_is_named() -> None:
+    with pytest.raises(ValueError, match="return"):
+        bootstrap_means(lambda means: means, np.ones((2, 3)), rng=0)
+
+
+def covered(runs: int, n: int) -> dict[str, float]:
+    rng, hits = np.random.default_rng(n), np.zeros(2)
+    for _ in range(runs):
+        local = rng.exponential(size=(2, n))
+        found = bootstrap_means(contrast, local, rng=rng, n_resamples=400)
+        hits += (found.percentile_low <= 0 <= found.percentile_high, found.basic_low <= 0 <= found.basic_high)
+    return dict(zip(("percentile", "basic"), hits / runs, strict=True))
+
+
+def test_coverage_of_a_smooth_statistic() -> None:
+    # .93 to .97 with 3 SE of 300 runs (.038).
+    assert all(0.89 <= share <= 1 for share in covered(300, 80).values())
+
+
+@pytest.mark.slow
+def test_coverage_long() -> None:
+    assert all(0.92 <= share <= 0.98 for share in covered(3000, 200).values())
