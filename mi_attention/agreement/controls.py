@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mi_attention.interface import BLOCK_ROWS, AttentionRecord, FloatArray, LinearHead
+from mi_attention.interface import AttentionRecord, FloatArray, LinearHead
 
 __all__ = [
     "Decoder",
@@ -121,7 +121,7 @@ def head_evidence(record: AttentionRecord, head: LinearHead) -> FloatArray:
     centred = head.weight - head.weight.mean(axis=0)
     direction = centred[record.prediction]
     out = np.empty(record.n_rows)
-    for instances, rows in record.blocks(BLOCK_ROWS // 4):
+    for instances, rows in record.blocks():
         lengths = record.lengths[instances]
         per_row = np.repeat(direction[instances], lengths, axis=0)
         out[rows] = np.abs(np.einsum("mh,mh->m", np.asarray(record.hidden[rows], dtype=np.float64), per_row))

@@ -33,7 +33,7 @@ PROFILE_COLUMNS = (
 )
 
 # States copied at once for a batch of units: enough for a batched solve, little beside the states themselves.
-_BATCH_BYTES = 64 * 2**20
+_BATCH_BYTES = 16 * 2**20
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,10 @@ from mi_attention.statistics import split_half, tau_ceiling
 __all__ = ["ProfileReliability", "pointwise_reliability", "profile_reliability"]
 
 
+# Numbers of the largest copy of states that a probe is fitted on: 16 MB as float32.
+COPIED_NUMBERS = 2**22
+
+
 @dataclass(frozen=True)
 class ProfileReliability:
     """Error of a profile, as far as it concerns orders.
@@ -63,17 +67,24 @@ def pointwise_reliability(record: AttentionRecord, y: IntArray, probe: Probe, *,
     two orders of every instance of the part are compared; so every instance has a value, and neither probe
     saw it. Each probe has a third of the instances: the order reported elsewhere comes from more data.
 
+    Where the states of a third would not fit in ``COPIED_NUMBERS``, the instances are a random sample that does.
+
     Args:
         record: The record.
         y: ``(N,)`` the output.
         probe: The shared probe.
-        seed: Seed of the deal.
+        seed: Seed of the deal and the sample.
 
     Returns:
-        ``(N,)``, undefined where a probe could not be fitted or an order is constant.
+        One value an instance (of the sample), undefined where a probe could not be fitted or an order is constant.
     """
+    most = max(60, int(3 * COPIED_NUMBERS / (record.hidden.shape[1] * max(1.0, float(record.lengths.mean())))))
+    rng = np.random.default_rng([seed, 4])
+    if record.n_instances > most:
+        sample = np.sort(rng.permutation(record.n_instances)[:most])
+        return pointwise_reliability(record.select(sample), y[sample], probe, seed=seed)
     n = record.n_instances
-    part = np.random.default_rng([seed, 4]).permutation(n) % 3
+    part = rng.permutation(n) % 3
     if any(len(np.unique(y[part == k])) < len(np.unique(y)) for k in range(3)):
         return undefined_measure(n, "a class is missing in a third of the instances")
     owner = record.row_instance

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mi_attention.estimators.labels import as_classes
+from mi_attention.estimators.members import PartFits
 from mi_attention.estimators.samples import as_states, check_finite, row_blocks
 from mi_attention.estimators.stack import smoothed_log_probabilities
 from mi_attention.interface import FloatArray, IntArray
@@ -23,17 +24,19 @@ class FittedProbe:
     Attributes:
         classes: ``(C,)`` class labels, sorted; the columns of every ``(n, C)`` result.
         log_prior: ``(C,)`` log share of each class in the training rows.
-        weight: ``(C, d)`` of the score, for states as given.
         centre: ``(d,)`` subtracted from states first.
-        bias: ``(C,)``.
+        scale: ``(d,)`` by which they are divided then.
+        fits: The fitted members, each with one part.
+        coefficients: ``(m,)`` of the members in the stack.
         smoothing: Weight of the prior mixed into q: 1 over the number of independent training rows.
     """
 
     classes: NDArray[Any]
     log_prior: FloatArray
-    weight: FloatArray
     centre: FloatArray
-    bias: FloatArray
+    scale: FloatArray
+    fits: tuple[PartFits, ...]
+    coefficients: FloatArray
     smoothing: float
 
     def log_probabilities(self, x: ArrayLike) -> FloatArray:
@@ -48,7 +51,10 @@ class FittedProbe:
         check_finite(states)
         result = np.empty((len(states), len(self.classes)))
         for start, stop in row_blocks(len(states), max(states.shape[1], 4 * len(self.classes))):
-            scores = self.weight @ np.subtract(states[start:stop], self.centre, dtype=np.float64).T + self.bias[:, None]
+            block = np.subtract(states[start:stop], self.centre, dtype=np.float64) / self.scale
+            scores = np.zeros((len(self.classes), stop - start))
+            for coefficient, fit in zip(self.coefficients, self.fits, strict=True):
+                scores += coefficient * fit.evidence(block, [0])[0]
             result[start:stop] = smoothed_log_probabilities(scores, self.log_prior, self.smoothing).T
         return result
 

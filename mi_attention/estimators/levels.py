@@ -13,7 +13,7 @@ from mi_attention.interface import MIEstimate
 
 __all__ = ["corrected_level", "gate", "level_standard_error"]
 
-# Share of the correction that counts as uncertain; picked by ESTIMATION-type experiments for 95 % coverage.
+# Share of the correction that counts as uncertain; picked by experiment for 95 % coverage.
 CORRECTION_UNCERTAINTY = 0.25
 
 

@@ -78,11 +78,13 @@ class NPEET:
                 return MIEstimate.undefined("a single class", n=n, signature=self.signature, ceiling=0.0)
             if int(labels.counts.min()) <= self.k:
                 raise ValueError(
-                    f"a class has {labels.counts.min()} rows but k={self.k} needs {self.k + 1}; lower k or merge classes"
+                    f"a class has {labels.counts.min()} rows but k={self.k} needs {self.k + 1}; "
+                    "lower k or merge classes"
                 )
         if width > WIDE:
             warnings.warn(
-                f"NPEET at d = {width} orders positions against the truth and exceeds H(Y); use Probe for d above {WIDE}",
+                f"NPEET at d = {width} orders positions against the truth and exceeds H(Y); "
+                f"use Probe for d above {WIDE}",
                 UserWarning,
                 stacklevel=2,
             )

@@ -169,28 +169,25 @@ class Probe:
             parts=None,
             moments=moments_of_parts(rows, labels.codes, len(labels.classes), None),
         )
-        fits = [MEMBERS[name].fit([whole])[0] for name in self.members]
-        # Linear scores are read off at the origin and the unit vectors, whatever the members hold inside.
-        points = np.vstack([np.zeros(rows.width), np.eye(rows.width)])
-        scores = sum(a * fit.evidence(points, [0])[0] for a, fit in zip(coefficients, fits, strict=True))
-        bias = np.asarray(scores)[:, 0]
         return FittedProbe(
             classes=labels.classes,
             log_prior=np.log(labels.prior),
-            weight=(np.asarray(scores)[:, 1:] - bias[:, None]) / rows.scale,
             centre=rows.centre,
-            bias=bias,
+            scale=rows.scale,
+            fits=tuple(MEMBERS[name].fit([whole])[0] for name in self.members),
+            coefficients=coefficients,
             smoothing=1.0 / prepared.independent,
         )
 
     def _prior_only(self, states: FloatArray, labels: ClassLabels) -> FittedProbe:
-        width, classes = states.shape[1], len(labels.classes)
+        width = states.shape[1]
         return FittedProbe(
             classes=labels.classes,
             log_prior=np.log(labels.prior),
-            weight=np.zeros((classes, width)),
             centre=np.zeros(width),
-            bias=np.zeros(classes),
+            scale=np.ones(width),
+            fits=(),
+            coefficients=np.zeros(0),
             smoothing=0.0,
         )
 

@@ -30,8 +30,8 @@ __all__ = [
 # Below this many independent rows every estimator's bias is of the order of what it measures.
 SMALL_SAMPLE = 20
 
-# Float64 numbers in one block of rows: 16 MiB, small against memory and large against call overhead.
-BLOCK_NUMBERS = 2**21
+# Float64 numbers in one block of rows: 8 MiB, small against memory and large against call overhead.
+BLOCK_NUMBERS = 2**20
 
 Units: TypeAlias = Sequence[Unit] | ArrayLike
 

@@ -12,10 +12,10 @@ from mi_attention.interface.information import MIEstimate, MIEstimator, Unit
 from mi_attention.interface.measured import Measured
 from mi_attention.interface.model import AttentionModel, LinearHead
 from mi_attention.interface.record import AttentionRecord
-from mi_attention.interface.validation import BLOCK_ROWS
+from mi_attention.interface.validation import BLOCK_NUMBERS
 
 __all__ = [
-    "BLOCK_ROWS",
+    "BLOCK_NUMBERS",
     "AttentionModel",
     "AttentionRecord",
     "BoolArray",

@@ -57,7 +57,8 @@ class MIEstimate:
         n: Rows used.
         ceiling: H(Y) in nats where Y is discrete, else None.
         status: ``"ok"`` or ``"undefined"``.
-        reason: Why it is undefined, empty otherwise.
+        reason: Why it is undefined; with ``"ok"`` empty, or a flag that explains the value
+            (``"constant state"``: exactly 0, by definition and not by estimation).
         signature: How the number was made, short enough for a caption.
         informativeness: ``(n,)`` KL(q(·|x) ‖ p) in nats for estimators that hold a conditional
             distribution, else None.

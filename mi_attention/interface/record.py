@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mi_attention.interface.arrays import FloatArray, IntArray
 from mi_attention.interface.model import LinearHead
 from mi_attention.interface.packing import pack_arrays
-from mi_attention.interface.validation import BLOCK_ROWS, PER_INSTANCE, PER_ROW, validate_record
+from mi_attention.interface.validation import BLOCK_NUMBERS, PER_INSTANCE, PER_ROW, validate_record
 
 __all__ = ["AttentionRecord"]
 
@@ -185,11 +185,15 @@ class AttentionRecord:
         """Rows of instance ``i``."""
         return slice(int(self.offsets[i]), int(self.offsets[i + 1]))
 
-    def blocks(self, rows: int = BLOCK_ROWS) -> Iterator[tuple[slice, slice]]:
-        """Whole instances in blocks of about ``rows`` rows: (slice of instances, slice of rows)."""
+    def blocks(self, rows: int | None = None) -> Iterator[tuple[slice, slice]]:
+        """Whole instances in blocks of at most ``rows`` rows (an instance is never split): (instances, rows).
+
+        By default a block's states fill about 16 MB as float64.
+        """
+        most = rows or max(1, BLOCK_NUMBERS // self.hidden.shape[1])
         start = 0
         while start < self.n_instances:
-            limit = int(self.offsets[start]) + rows
+            limit = int(self.offsets[start]) + most
             stop = max(start + 1, int(np.searchsorted(self.offsets, limit, side="right")) - 1)
             yield slice(start, stop), slice(int(self.offsets[start]), int(self.offsets[stop]))
             start = stop

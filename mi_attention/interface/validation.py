@@ -11,14 +11,14 @@ from mi_attention.interface.arrays import BoolArray, FloatArray, IntArray
 if TYPE_CHECKING:
     from mi_attention.interface.record import AttentionRecord
 
-__all__ = ["BLOCK_ROWS", "PER_INSTANCE", "PER_ROW", "SUM_TOLERANCE", "first_true", "validate_record"]
+__all__ = ["BLOCK_NUMBERS", "PER_INSTANCE", "PER_ROW", "SUM_TOLERANCE", "first_true", "validate_record"]
 
 # Float32 attention of a few thousand positions misses 1 by less than this; a forgotten mask or a
 # missing sink misses it by far more.
 SUM_TOLERANCE = 1e-3
 
-# Rows read at once where a column may be memory-mapped and larger than memory.
-BLOCK_ROWS = 65_536
+# Numbers read at once where a column may be memory-mapped and larger than memory: 16 MB as float64.
+BLOCK_NUMBERS = 2**21
 
 
 PER_ROW = ("hidden", "attention", "token_ids", "segment", "rationale", "embedding")
@@ -118,8 +118,9 @@ def _validate_optional(record: AttentionRecord) -> None:
 
 
 def _require_finite(name: str, column: FloatArray, record: AttentionRecord) -> None:
-    for start in range(0, len(column), BLOCK_ROWS):
-        block = np.asarray(column[start : start + BLOCK_ROWS])
+    step = max(1, BLOCK_NUMBERS // max(1, int(np.prod(column.shape[1:]))))
+    for start in range(0, len(column), step):
+        block = np.asarray(column[start : start + step])
         finite = np.asarray(np.isfinite(block.reshape(len(block), -1)).all(axis=1))
         if not finite.all():
             row = start + first_true(~finite)

@@ -16,9 +16,9 @@ from mi_attention.measures.layout import buckets
 
 __all__ = ["PAIRWISE_LIMIT", "PairCounts", "pair_counts", "pair_signs"]
 
-# Above this length sorting beats enumerating pairs; both are exact. At most 130,816 pairs also keeps the
+# Above this length sorting beats enumerating pairs; both are exact. At most 32,640 pairs also keep the
 # float32 sums of ±1 far below 2^24, up to which they are exact integers.
-PAIRWISE_LIMIT = 512
+PAIRWISE_LIMIT = 256
 
 # Signs held at once: 8 MB of float32, and as much again in temporaries.
 _BLOCK_SIGNS = 2**21

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from mi_attention.interface import BLOCK_ROWS, AttentionRecord, LinearHead
+from mi_attention.interface import BLOCK_NUMBERS, AttentionRecord, LinearHead
 
 __all__ = ["open_record", "open_safetensors", "save_record", "write_safetensors"]
 
@@ -170,8 +170,9 @@ def _write_blocks(file: BinaryIO, array: NDArray[Any]) -> None:
     if array.ndim == 0:
         file.write(np.ascontiguousarray(array, dtype=little).tobytes())
         return
-    for start in range(0, array.shape[0], BLOCK_ROWS):
-        block = np.ascontiguousarray(array[start : start + BLOCK_ROWS], dtype=little)
+    step = max(1, BLOCK_NUMBERS // max(1, array[:1].size))
+    for start in range(0, array.shape[0], step):
+        block = np.ascontiguousarray(array[start : start + step], dtype=little)
         file.write(block.data)
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 
 from mi_attention.interface import FloatArray
 
@@ -23,7 +24,14 @@ _BLOCK_WEIGHTS = 2**22
 
 @dataclass(frozen=True)
 class BootstrapInterval:
-    """Two bootstrap intervals of one statistic.
+    """Three bootstrap intervals of one statistic.
+
+    For smooth statistics (differences of means) all three cover about what they say. A tau between a
+    noisy profile and attention is not smooth, and no interval here covers the tau of the true profile: noise
+    lowers the estimate itself (see ``tau_ceiling``). For the expected tau of profiles estimated on so many
+    instances (nominal .95; errors of .2 to 1 times the profile's spread, 8 and 20 positions, 6 profiles each)
+    percentile covers .92 to .96 on average (.84 at the worst), normal .89 to .94 (.86), basic .69 to .83
+    (.64). Never report the basic one for a tau, and take the interval over runs as the primary one.
 
     Attributes:
         estimate: The statistic of the means over all instances.
@@ -32,6 +40,8 @@ class BootstrapInterval:
         basic_low: Lower end of the basic interval, 2 · estimate − upper percentile.
         basic_high: Its upper end. It mirrors the percentile interval: where resampling shifts the statistic (a
             noisy order resampled is noisier), the two part, and ``bias`` says by how much.
+        normal_low: estimate − z · standard_error.
+        normal_high: estimate + z · standard_error.
         level: Nominal coverage.
         standard_error: Standard deviation over resamples.
         bias: Mean over resamples − estimate.
@@ -46,6 +56,8 @@ class BootstrapInterval:
     percentile_high: float
     basic_low: float
     basic_high: float
+    normal_low: float
+    normal_high: float
     level: float
     standard_error: float
     bias: float
@@ -117,8 +129,9 @@ def bootstrap_means(
         reason = "the statistic is undefined in more than 5 % of resamples"
     elif np.ptp(defined) == 0:
         reason = "no spread over resamples"
-    low = high = float("nan")
+    low = high = half = float("nan")
     if not reason:
+        half = float(stats.norm.ppf(0.5 + level / 2) * defined.std(ddof=1))
         low, high = (float(end) for end in np.quantile(defined, [0.5 - level / 2, 0.5 + level / 2]))
     return BootstrapInterval(
         estimate=estimate,
@@ -126,6 +139,8 @@ def bootstrap_means(
         percentile_high=high,
         basic_low=2 * estimate - high,
         basic_high=2 * estimate - low,
+        normal_low=estimate - half,
+        normal_high=estimate + half,
         level=level,
         standard_error=float(defined.std(ddof=1)) if defined.size > 1 else float("nan"),
         bias=float(defined.mean() - estimate) if defined.size else float("nan"),

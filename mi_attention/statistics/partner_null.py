@@ -21,14 +21,14 @@ from numpy.typing import ArrayLike
 
 from mi_attention.interface import FloatArray, IntArray
 from mi_attention.measures.layout import buckets, constant
-from mi_attention.statistics.shift_null import Alternative, permutation_p
+from mi_attention.statistics.permutation import Alternative, permutation_p
 
 __all__ = ["PartnerNull", "partner_null"]
 
 # Signs of a block of pairs for all instances of a length (float32), and rows of the matrix of all taus
 # (float64) held at once: 16 MB and 64 MB. A block's sums of ±1 stay below 2^24, where float32 is exact.
 _BLOCK_SIGNS = 2**22
-_BLOCK_TAUS = 2**23
+_BLOCK_TAUS = 2**21
 
 
 @dataclass(frozen=True)

@@ -12,12 +12,13 @@ import time
 import warnings
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
 from mi_attention.estimators import Probe
 from mi_attention.estimators.crossfit import NESTED_FOLDS
 from mi_attention.estimators.folds import stratified_folds
 from mi_attention.estimators.stack import nested_coefficients, smoothed_log_probabilities
-from sklearn.linear_model import LogisticRegression
-from sklearn.preprocessing import StandardScaler
 
 DESIGNS = ("gaussian", "heavy", "tanh", "relu", "gated")
 
@@ -38,10 +39,7 @@ def hidden_like(design: str, n: int, width: int, seed: int, own: float = 0.7) ->
     topic = rng.standard_normal((n, 30)) * np.exp(-0.12 * np.arange(30))
     content = topic + own * rng.standard_normal((n, 30))
     x = content @ rng.standard_normal((30, width)) / 3 + 0.3 * rng.standard_normal((n, width))
-    if design == "relu":
-        x = np.maximum(x, 0)
-    else:
-        x = np.tanh(x)
+    x = np.maximum(x, 0) if design == "relu" else np.tanh(x)
     if design == "gated":
         x /= 1 + np.exp(-content @ rng.standard_normal((30, width)) / 3)
     y = (topic[:, :3] @ np.array([1.0, 0.7, 0.4]) + 0.3 * np.tanh(2 * topic[:, 1]) > 0).astype(int)
@@ -102,9 +100,8 @@ def speed(units: int, rows: int, width: int, loop_units: int) -> None:
         states = np.random.default_rng(0).standard_normal((8, n, d)).astype(np.float32)
         labels = np.arange(n) % 2
         states[:, :, 0] += labels
-        print(
-            f"  ({n}, {d}), 10 folds: {seconds(lambda s=states, c=labels: Probe().estimate_many(s, c)) / 8:.4f} s a unit"
-        )
+        taken = seconds(lambda s=states, c=labels: Probe().estimate_many(s, c)) / 8
+        print(f"  ({n}, {d}), 10 folds: {taken:.4f} s a unit")
     pooled = np.random.default_rng(0).standard_normal((50_000, 128)).astype(np.float32)
     groups = np.arange(50_000) // 20
     print(f"  pooled (50000, 128), 2500 groups: {seconds(lambda: Probe().estimate(pooled, groups % 2, groups)):.2f} s")

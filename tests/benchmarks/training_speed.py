@@ -32,6 +32,7 @@ def main() -> None:
     parser.add_argument("--epochs", type=int, default=5)
     parser.add_argument("--units", type=int, default=128)
     parser.add_argument("--frozen-embeddings", action="store_true")
+    parser.add_argument("--batch-size", type=int, default=TrainingConfig().batch_size)
     parser.add_argument("--threads", type=int)
     arguments = parser.parse_args()
     if arguments.threads is not None:
@@ -53,7 +54,7 @@ def main() -> None:
                     normalizer=arguments.normalizer,
                     train_embeddings=not arguments.frozen_embeddings,
                 ),
-                TrainingConfig(epochs=arguments.epochs, patience=arguments.epochs),
+                TrainingConfig(epochs=arguments.epochs, patience=arguments.epochs, batch_size=arguments.batch_size),
             )
             test = trained.test
             print(

@@ -35,7 +35,7 @@ def quiet(estimator, *data):
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=lambda e: e.signature)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(samples())
 def test_results_are_consistent(estimator, data):
     x, y, groups = data
@@ -54,7 +54,7 @@ def test_results_are_consistent(estimator, data):
 
 
 @pytest.mark.parametrize("estimator", CLASSIFYING, ids=lambda e: e.signature)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(samples())
 def test_nothing_exceeds_the_entropy_of_the_class(estimator, data):
     x, y, groups = data
@@ -65,7 +65,7 @@ def test_nothing_exceeds_the_entropy_of_the_class(estimator, data):
 
 
 @pytest.mark.parametrize("estimator", ALL, ids=lambda e: e.signature)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(samples(), st.floats(-3, 3), st.sampled_from([1e-3, 1.0, 1e3]))
 def test_affine_maps_of_the_state_change_nothing(estimator, data, offset, scale):
     x, y, groups = data
@@ -76,7 +76,7 @@ def test_affine_maps_of_the_state_change_nothing(estimator, data, offset, scale)
 
 
 @pytest.mark.parametrize("estimator", CLASSIFYING, ids=lambda e: e.signature)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(samples(), st.permutations(range(4)))
 def test_names_of_classes_change_nothing(estimator, data, names):
     x, y, groups = data

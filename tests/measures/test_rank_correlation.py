@@ -89,7 +89,7 @@ def test_packed_ragged_equals_one_call_an_instance(correlation: Callable[..., Me
 @pytest.mark.parametrize("levels", [7, 10**9])
 def test_long_instances_take_the_sorting_route_and_agree(correlation: Callable[..., Measured], levels: int) -> None:
     rng = np.random.default_rng(3)
-    left, right, offsets = ragged(rng, [PAIRWISE_LIMIT, PAIRWISE_LIMIT + 1], levels)
+    left, right, offsets = ragged(rng, [128, 129, PAIRWISE_LIMIT, PAIRWISE_LIMIT + 1], levels)
     found = correlation(left, right, offsets).values
     for i, value in enumerate(found):
         a, b = (column[offsets[i] : offsets[i + 1]] for column in (left, right))

@@ -80,6 +80,29 @@ def crossed(rng: np.random.Generator, seeds: int, instances: int, deviations: tu
     )
 
 
+def estimated_profiles(
+    rng: np.random.Generator, seeds: int, length: int, instances: int, error: float, shared: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Pointwise values (S, T, N), whose means miss the true profiles by ``error``, and attention (S, N, T).
+
+    The data set (what seeds have in common of profile and attention) is fixed; new runs and new instances are
+    drawn. ``shared`` is the part of the error's variance that all seeds have in common.
+    """
+    fixed = np.random.default_rng(7).standard_normal((2, length))
+    profile = np.sqrt(0.7) * fixed[0] + np.sqrt(0.3) * rng.standard_normal((seeds, length))
+    noise = [rng.standard_normal((rows, length, instances)) for rows in (1, seeds)]
+    local = profile[:, :, None] + error * np.sqrt(instances) * (
+        np.sqrt(shared) * noise[0] + np.sqrt(1 - shared) * noise[1]
+    )
+    attention = (
+        0.84 * (0.6 * fixed[0] + 0.8 * fixed[1])
+        + 0.55 * rng.standard_normal((seeds, 1, length))
+        + np.sqrt(0.5) * rng.standard_normal((1, instances, length))
+        + np.sqrt(0.5) * rng.standard_normal((seeds, instances, length))
+    )
+    return local, attention
+
+
 @pytest.fixture(scope="session")
 def simulate() -> SimpleNamespace:
     """All simulators of this file."""
@@ -91,4 +114,5 @@ def simulate() -> SimpleNamespace:
         instances_around=instances_around,
         pointwise=pointwise,
         crossed=crossed,
+        estimated_profiles=estimated_profiles,
     )

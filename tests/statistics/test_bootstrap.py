@@ -3,7 +3,7 @@ import pytest
 
 from mi_attention.interface import FloatArray
 from mi_attention.measures import kendall_tau_b
-from mi_attention.statistics import bootstrap_means
+from mi_attention.statistics import BootstrapInterval, bootstrap_means
 
 
 def contrast(means: FloatArray) -> FloatArray:
@@ -17,15 +17,15 @@ def tau(left: FloatArray, right: FloatArray) -> FloatArray:
 def test_equals_a_direct_loop() -> None:
     rng = np.random.default_rng(0)
     local, attention = rng.standard_normal((2, 12, 30)) + np.arange(12)[:, None] / 4
-    found = bootstrap_means(tau, local, attention, rng=1, n_resamples=3000)
+    found = bootstrap_means(tau, local, attention, rng=1, n_resamples=2000)
     direct = []
-    for _ in range(3000):
+    for _ in range(1200):
         chosen = rng.integers(30, size=30)
         direct.append(tau(local[:, chosen].mean(axis=1)[None], attention[:, chosen].mean(axis=1)[None])[0])
-    assert found.standard_error == pytest.approx(np.std(direct), rel=0.08)
+    assert found.standard_error == pytest.approx(np.std(direct), rel=0.1)
     assert found.percentile_low == pytest.approx(np.quantile(direct, 0.025), abs=0.05)
     assert found.bias == pytest.approx(np.mean(direct) - found.estimate, abs=0.01)
-    assert found == bootstrap_means(tau, local, attention, rng=1, n_resamples=3000)
+    assert found == bootstrap_means(tau, local, attention, rng=1, n_resamples=2000)
 
 
 def test_basic_mirrors_percentile() -> None:
@@ -88,13 +88,49 @@ def test_a_statistic_of_the_wrong_shape_is_named() -> None:
         bootstrap_means(lambda means: means, np.ones((2, 3)), rng=0)
 
 
+KINDS = ("percentile", "basic", "normal")
+
+
+def shares(found: list[BootstrapInterval], target: float) -> dict[str, float]:
+    return {
+        kind: float(np.mean([getattr(i, f"{kind}_low") <= target <= getattr(i, f"{kind}_high") for i in found]))
+        for kind in KINDS
+    }
+
+
 def covered(runs: int, n: int) -> dict[str, float]:
-    rng, hits = np.random.default_rng(n), np.zeros(2)
+    rng = np.random.default_rng(n)
+    tables = rng.exponential(size=(runs, 2, n))
+    return shares([bootstrap_means(contrast, table, rng=rng, n_resamples=400) for table in tables], 0.0)
+
+
+def covered_tau(runs: int, noise: float, length: int) -> dict[str, float]:
+    rng = np.random.default_rng(length)
+    profile = rng.standard_normal(length)
+    attention, found = profile + 0.8 * rng.standard_normal(length), []
     for _ in range(runs):
-        local = rng.exponential(size=(2, n))
-        found = bootstrap_means(contrast, local, rng=rng, n_resamples=400)
-        hits += (found.percentile_low <= 0 <= found.percentile_high, found.basic_low <= 0 <= found.basic_high)
-    return dict(zip(("percentile", "basic"), hits / runs, strict=True))
+        local = profile[:, None] + noise * np.sqrt(50) * rng.standard_normal((length, 50))
+        found.append(
+            bootstrap_means(lambda m: tau(m, np.broadcast_to(attention, m.shape)), local, rng=rng, n_resamples=300)
+        )
+    return shares(found, float(np.mean([interval.estimate for interval in found])))
+
+
+def test_coverage_of_the_expected_tau_is_as_documented() -> None:
+    found = covered_tau(100, 0.5, 20)
+    # Documented .84 and .86 at the worst, less 3 SE of 100 runs; and why basic is not to be reported.
+    assert found["percentile"] >= 0.73
+    assert found["normal"] >= 0.75
+    assert found["basic"] < 0.9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [8, 20])
+@pytest.mark.parametrize("noise", [0.22, 0.5, 1.0])
+def test_coverage_of_the_expected_tau_long(length: int, noise: float) -> None:
+    found = covered_tau(1000, noise, length)
+    assert found["percentile"] >= 0.84 - 0.035
+    assert found["normal"] >= 0.86 - 0.035
 
 
 def test_coverage_of_a_smooth_statistic() -> None:

@@ -96,17 +96,18 @@ def test_bad_input() -> None:
 
 @pytest.mark.parametrize("seeds", [6, 8, 10])
 def test_sign_flip_holds_its_level_and_interval_its_coverage(seeds: int) -> None:
-    rng, runs = np.random.default_rng(seeds), 1000
+    rng, runs = np.random.default_rng(seeds), 600
     found = [paired_contrast(rng.standard_normal(seeds), rng.standard_normal(seeds)) for _ in range(runs)]
     for alpha in (0.05, 0.2):
         rate = np.mean([contrast.p <= alpha for contrast in found])
         assert rate <= alpha + 3 * np.sqrt(alpha * (1 - alpha) / runs)
-    assert 0.929 <= np.mean([contrast.ci_low <= 0 <= contrast.ci_high for contrast in found]) <= 0.971
+    # .95 within 3 SE of 600 runs (.027).
+    assert 0.923 <= np.mean([contrast.ci_low <= 0 <= contrast.ci_high for contrast in found]) <= 0.977
 
 
 def test_holm_holds_the_family_wise_error_and_finds_a_planted_contrast() -> None:
     # Holm rejects something exactly when the smallest p passes Bonferroni; the first runs check that it does.
-    rng, runs, errors, found = np.random.default_rng(7), 400, 0, 0
+    rng, runs, errors, found = np.random.default_rng(7), 250, 0, 0
     for run in range(runs):
         base = rng.standard_normal(8)
         contrasts = {f"null {i}": paired_contrast(base + rng.standard_normal(8), base) for i in range(5)}
@@ -114,7 +115,7 @@ def test_holm_holds_the_family_wise_error_and_finds_a_planted_contrast() -> None
         errors += any_rejected
         planted = paired_contrast(base + 2.5 + rng.standard_normal(8), base)
         found += planted.p <= 0.05 / 6
-        if run < 6:
+        if run < 3:
             assert holm_family(contrasts, family="F")["rejected"].any() == any_rejected
             table = holm_family({**contrasts, "planted": planted}, family="F").set_index("contrast")
             assert table.loc["planted", "rejected"] == (planted.p <= 0.05 / 6)
