@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 a cell failed or a calculation was impossible, 2 wrong usa
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -78,7 +79,7 @@ def study(
         _say("Interrupted: finished cells are kept, the same command goes on from here.")
         _write(config, plan, directory)
         return INTERRUPTED
-    _print_tables(_write(config, plan, directory), directory)
+    _print_tables(_write(config, plan, directory, workers), directory)
     for cell, error in result.failed.items():
         _say(f"failed: {cell}: {error}")
     return FAILED if result.failed else DONE
@@ -211,19 +212,19 @@ def _progress(store: CellStore, plan: Plan) -> Iterator[None]:
             bar.update(task, completed=store.attempted(keys))
 
 
-def _write(config: StudyConfig, plan: Plan, directory: Path) -> StudyTables:
+def _write(config: StudyConfig, plan: Plan, directory: Path, workers: int = 0) -> StudyTables:
     from mi_attention.study.outputs import write_outputs
     from mi_attention.study.store import CellStore
     from mi_attention.study.tables import collect
 
-    analysis = config.analysis
+    workers, analysis = workers or os.cpu_count() or 1, config.analysis
     tables = collect(
         plan.cells,
         CellStore(directory / "cells"),
         confidence=analysis.confidence,
         null_draws=analysis.null_draws,
     )
-    write_outputs(config, plan, tables, directory)
+    write_outputs(config, plan, tables, directory, workers=workers)
     return tables
 
 

@@ -49,6 +49,7 @@ class Comparison:
         instances: The values behind every mean over instances.
         positions: One row a position: attention and pointwise information.
         attention_order: What the joint null over several runs needs of the attention at aligned positions.
+        profile_error: Bootstrap draws of the instance-level agreement, for its interval over several runs.
         notes: What was left out, is arbitrary or could not be computed, in words.
         signature: How all of this was made.
         output: The output asked for, as the tables name it.
@@ -60,6 +61,7 @@ class Comparison:
     instances: pd.DataFrame
     positions: pd.DataFrame
     attention_order: pd.DataFrame
+    profile_error: pd.DataFrame
     notes: tuple[Note, ...]
     signature: str
     output: str = "prediction"
@@ -232,6 +234,7 @@ def compare(
         instances=rows.instance_frame(),
         positions=_positions(record, found.pointwise, target.name),
         attention_order=_order_frame(found),
+        profile_error=rows.profile_error_frame(),
         notes=tuple(dict.fromkeys(notes)),
         signature=signature,
         output=target.name,

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -69,7 +70,7 @@ def add_pointwise(
         estimates[name] = found
         informativeness = _information(found, "informativeness")
         orders[name] = _tau(record, version.attention, informativeness, found, "informativeness")
-        values = {}
+        values: dict[str, Any] = {}
         if name in (main, "label") and informativeness is not None:
             values = _null(record, version.attention, informativeness, null_draws, seed)
             values["reliability"] = pointwise_reliability(record, version.y, probe, seed=seed).mean()
@@ -105,9 +106,7 @@ def _tau(
     return kendall_tau_b(attention, order, record.offsets, names=("attention", name))
 
 
-def _null(
-    record: AttentionRecord, attention: FloatArray, order: FloatArray, draws: int, seed: int
-) -> dict[str, float | str]:
+def _null(record: AttentionRecord, attention: FloatArray, order: FloatArray, draws: int, seed: int) -> dict[str, Any]:
     found = partner_null(order, attention, record.offsets, rng=seed, n_resamples=draws)
     return {
         "null": "attention of another instance of the same length" + (f" ({found.reason})" if found.reason else ""),

@@ -16,6 +16,9 @@ from mi_attention.statistics import AttentionOrder, attention_order, bootstrap_m
 
 __all__ = ["add_position", "order_of_complete_instances"]
 
+# Of the resamples that stand for the error of a profile; the same in all runs.
+ERROR_SEED = 20_220_101
+
 
 def add_position(
     rows: Rows,
@@ -39,20 +42,32 @@ def add_position(
     main = next(iter(versions))
     estimand = profiles[0].alignment.kind
     inside: dict[str, Measured] = {}
+    errors: dict[str, FloatArray | None] = {}
     for profile in profiles:
         name, state = profile.output, profile.state
         known = ~np.isnan(profile.nats)
         _add_mean_rows(rows, record, profile, known, estimand, seed, full=name == main and state == "hidden")
         if estimand == "position":
             found = _inside(record, profile, profile.nats)
+            error = _profile_error(record, profile) if known.all() else None
             if state == "hidden":
-                inside[name] = found
+                inside[name], errors[name] = found, error
             values = _instance_null(record, profile, known) if name in (main, "label") else {}
-            rows.add_measured("instance", "kendall_tau_b", "mutual information", name, state, found, **values)
+            rows.add_measured(
+                "instance", "kendall_tau_b", "mutual information", name, state, found, profile_error=error, **values
+            )
     if "permuted attention" in inside:
         excess = difference(inside[main], inside["permuted attention"])
-        name = f"{main} minus permuted attention"
-        rows.add_measured("instance", "kendall_tau_b", "mutual information", name, "hidden", excess)
+        first, second = errors[main], errors["permuted attention"]
+        rows.add_measured(
+            "instance",
+            "kendall_tau_b",
+            "mutual information",
+            f"{main} minus permuted attention",
+            "hidden",
+            excess,
+            profile_error=None if first is None or second is None else first - second,
+        )
     if truth is not None and estimand == "position":
         _add_truth(rows, record, profiles, truth)
 
@@ -145,6 +160,19 @@ def _inside(record: AttentionRecord, profile: Profile, nats: FloatArray) -> Meas
     values[usable] = found.values
     reasons[usable] = found.reasons
     return Measured(values, tuple(str(reason) for reason in reasons))
+
+
+def _profile_error(record: AttentionRecord, profile: Profile) -> FloatArray | None:
+    """Draws of the mean tau of the instances with the profile estimated from resampled instances; None if undefined.
+
+    The seed is the same for every run and output, so that runs on the same instances share their resamples:
+    their errors are then averaged, and differences keep their pairing.
+    """
+    order = order_of_complete_instances(record, profile)
+    if order is None or order.n_instances == 0:
+        return None
+    found = bootstrap_means(order.mean_tau_b, profile.local_around_nats(record), rng=ERROR_SEED, n_resamples=200)
+    return None if found.reason or found.n_undefined else found.resampled
 
 
 def order_of_complete_instances(record: AttentionRecord, profile: Profile) -> AttentionOrder | None:

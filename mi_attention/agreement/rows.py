@@ -48,6 +48,7 @@ class Rows:
     level: float
     agreement: list[dict[str, Any]] = field(default_factory=list)
     instances: list[pd.DataFrame] = field(default_factory=list)
+    profile_errors: list[pd.DataFrame] = field(default_factory=list)
 
     def add(self, estimand: str, measure: str, order: str, output: str, state: str, **values: Any) -> None:
         """A row whose numbers are given."""
@@ -66,11 +67,29 @@ class Rows:
         self.agreement.append(row | values)
 
     def add_measured(
-        self, estimand: str, measure: str, order: str, output: str, state: str, found: Measured, **values: Any
+        self,
+        estimand: str,
+        measure: str,
+        order: str,
+        output: str,
+        state: str,
+        found: Measured,
+        *,
+        profile_error: FloatArray | None = None,
+        **values: Any,
     ) -> None:
-        """A row that is the mean over instances of a measure, with the interval over the instances of this run."""
+        """A row that is the mean over instances of a measure, with the interval over the instances of this run.
+
+        ``profile_error`` are bootstrap draws of that mean with the shared profile estimated anew: its variance
+        joins the interval, and the draws are kept for the interval over several runs.
+        """
         n = len(found.values)
-        interval = crossed_interval(found.values[None, :], level=self.level)
+        variance = 0.0
+        if profile_error is not None:
+            variance = float(profile_error.var(ddof=1))
+            draws = pd.DataFrame({"draw": np.arange(len(profile_error)), "value": profile_error})
+            self.profile_errors.append(draws.assign(output=output, state=state))
+        interval = crossed_interval(found.values[None, :], level=self.level, profile_variance=variance)
         counts = found.undefined_counts()
         reasons = [f"{reason}: {count}" for reason, count in sorted(counts.items(), key=lambda item: -item[1])]
         if interval.reason and interval.n_instances:
@@ -109,6 +128,12 @@ class Rows:
         text = ("estimand", "measure", "order", "output", "state", "interval", "reason", "null", "unit", "signature")
         numbers = [name for name in AGREEMENT_COLUMNS if name not in text]
         return frame.astype(dict.fromkeys(numbers, np.float64))
+
+    def profile_error_frame(self) -> pd.DataFrame:
+        """Bootstrap draws of the mean instance-level tau, for the error that all instances share."""
+        if not self.profile_errors:
+            return pd.DataFrame(columns=["output", "state", "draw", "value"])
+        return pd.concat(self.profile_errors, ignore_index=True)[["output", "state", "draw", "value"]]
 
     def instance_frame(self) -> pd.DataFrame:
         """The values behind the means, one row an instance and measure."""

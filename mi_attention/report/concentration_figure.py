@@ -10,7 +10,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 
-from mi_attention.report.numbers import format_setting, format_share
+from mi_attention.report.concentration_cells import concentration_cells
+from mi_attention.report.concentration_labels import MEASURES, reasons, undefined_note
+from mi_attention.report.numbers import format_setting
 from mi_attention.report.panels import (
     CELL,
     add_legend,
@@ -28,16 +30,6 @@ __all__ = ["CONCENTRATION_COLUMNS", "concentration_figure"]
 
 CONCENTRATION_COLUMNS = (*CELL, "measure", "estimate", "ci_low", "ci_high", "undefined_share")
 
-MEASURES = {
-    "normalized_skew": "normalised skew\n(−1 to 1)",
-    "normalized_entropy": "norm. entropy\n(1 = uniform)",
-    "gini": "Gini\n(0 = uniform)",
-    "effective_support": "effective support\n(positions)",
-    "max_weight": "largest weight\n(0 to 1)",
-    "zero_share": "exact zeros\n(share of weights)",
-}
-"""Measure → its axis label, with range or unit."""
-
 
 def concentration_figure(
     frame: pd.DataFrame,
@@ -48,11 +40,14 @@ def concentration_figure(
     """Concentration against temperature, one row of panels a measure, one line a normaliser.
 
     The temperature axis is logarithmic; with a single temperature the normalisers stand side by side instead.
-    Intervals are those of the frame. A normaliser without temperature (NaN) is a horizontal line.
+    With a single normaliser as well there is nothing to sweep, and the cells are rows of dots and intervals,
+    one column of panels a measure, and a hollow dot has no interval. Intervals are those of the frame. A
+    normaliser without temperature (NaN) is a horizontal line.
 
     Args:
         frame: Tidy frame with ``CONCENTRATION_COLUMNS``, one row a cell and measure, and optionally ``reason``.
-        measures: Which measures, top to bottom; those absent from the frame are left out.
+        measures: Which measures, top to bottom (without a sweep left to right); those absent from the frame
+            are left out.
         width: Inches, ``ONE_COLUMN`` or ``TWO_COLUMNS``.
 
     Returns:
@@ -73,6 +68,8 @@ def concentration_figure(
     if temperatures and temperatures[0] <= 0:
         raise ValueError(f"temperature must be positive, got {temperatures[0]}")
     normalizers = list(dict.fromkeys(rows["normalizer"]))
+    if len(normalizers) == 1 and rows["temperature"].nunique(dropna=False) == 1:
+        return concentration_cells(rows, shown, width)
     keys = ("data", "encoder", "score")
     cells = cells_of(rows, keys)
     blocks, n_columns = panel_grid(len(cells), width, 1.35)
@@ -98,11 +95,11 @@ def concentration_figure(
                         shown_look["marker"] = ""
                     handles.setdefault(plain_name(normalizer), Line2D([], [], **shown_look))
                 if part["estimate"].isna().all():
-                    say_undefined(axes, _reasons(part), panel_width)
+                    say_undefined(axes, reasons(part), panel_width)
                 last = line == len(shown) - 1
                 _finish_x(axes, temperatures, [plain_name(name) for name in normalizers], labels=last)
                 label = ("temperature (log scale)" if swept else "normaliser") if last else ""
-                notes = wrap(_undefined_note(part), panel_width, 6.5)
+                notes = wrap(undefined_note(part), panel_width, 6.5)
                 axes.set_xlabel("\n".join(text for text in (label, notes) if text))
                 axes.yaxis.set_major_locator(MaxNLocator(nbins=4))
                 if line == 0:
@@ -152,20 +149,3 @@ def _spread(temperatures: list[float]) -> list[float]:
         if np.log(temperature / kept[-1]) > 0.18 * span:
             kept.append(temperature)
     return kept
-
-
-def _undefined_note(part: pd.DataFrame) -> str:
-    """What of a panel is undefined: whole points, and the largest share of instances behind the drawn ones."""
-    missing = int(part["estimate"].isna().sum())
-    notes = [f"{missing} of {len(part)} undefined"] if missing else []
-    share = part.loc[part["estimate"].notna(), "undefined_share"].max()
-    if not pd.isna(share) and share > 0:
-        notes.append(f"{format_share(float(share))} of instances undefined at most")
-    reasons = _reasons(part)
-    return "; ".join(notes) + (f" ({reasons})" if notes and reasons else "")
-
-
-def _reasons(part: pd.DataFrame) -> str:
-    if "reason" not in part.columns:
-        return ""
-    return "; ".join(dict.fromkeys(r for r in part["reason"] if isinstance(r, str) and r))

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from mi_attention.interface import FloatArray
+from mi_attention.report.position_axis import relative_bins
 from mi_attention.report.style import LineLook, look
 
 __all__ = ["SERIES", "Curve", "curve", "draw_curve", "series_look", "series_of", "undefined_line"]
@@ -32,8 +33,8 @@ class Curve:
     Attributes:
         x: ``(U,)`` numbers of the units, increasing.
         mean: ``(U,)`` mean over seeds of the defined values; NaN where no seed has one.
-        error: ``(U,)`` standard error: over seeds where there are several, the estimate's own for one seed;
-            NaN where unknown.
+        error: ``(U,)`` standard error: over seeds where there are several (or as asked of ``curve``), the
+            estimate's own for one seed; NaN where unknown.
         undefined: Values left out of the means because they are undefined.
         total: All values.
         reasons: Why, in order of appearance.
@@ -49,13 +50,15 @@ class Curve:
     n_seeds: int
 
 
-def curve(rows: pd.DataFrame, value: str, error: str | None) -> Curve:
+def curve(rows: pd.DataFrame, value: str, error: str | None, *, over_seeds: bool = True) -> Curve:
     """Summarise the rows of one series of one cell.
 
     Args:
         rows: Columns ``unit_index``, ``value``, and where present ``unit``, ``seed``, ``reason``.
         value: Column to average, in nats or as a weight.
         error: Column with the standard error of one estimate, used where only one seed has a value.
+        over_seeds: Where several seeds have a value, take the error of their mean from their spread. False takes
+            the mean of the known standard errors of the estimates instead, for seeds that share their data.
 
     Returns:
         The curve.
@@ -78,7 +81,10 @@ def curve(rows: pd.DataFrame, value: str, error: str | None) -> Curve:
         if not here.any():
             continue
         mean[place] = values[here].mean()
-        spread[place] = errors[here][0] if here.sum() == 1 else values[here].std(ddof=1) / np.sqrt(here.sum())
+        if over_seeds and here.sum() > 1:
+            spread[place] = values[here].std(ddof=1) / np.sqrt(here.sum())
+        elif not np.isnan(errors[here]).all():
+            spread[place] = np.nanmean(errors[here])
     missing = np.isnan(values)
     reasons: tuple[str, ...] = ()
     if "reason" in rows.columns:
@@ -89,7 +95,7 @@ def curve(rows: pd.DataFrame, value: str, error: str | None) -> Curve:
 
 def unit_numbers(rows: pd.DataFrame) -> FloatArray:
     """The number that ends every unit's name (``rank 3``), so that figures count as tables do; else ``unit_index``."""
-    if "unit" in rows.columns:
+    if "unit" in rows.columns and relative_bins(rows) is None:
         found = [re.search(r"(?<![\d.])(\d+)$", str(unit)) for unit in rows["unit"]]
         named = np.array([float(match[1]) if match else np.nan for match in found])
         pairs = set(zip(named, rows["unit_index"], strict=True))

@@ -81,6 +81,7 @@ def to_latex(
     digits: int | Mapping[str, int] = 2,
     intervals: Sequence[tuple[str, str, str]] = INTERVALS,
     wide: bool = False,
+    compact: bool = False,
     caption_is_latex: bool = False,
 ) -> str:
     r"""A booktabs table environment.
@@ -98,6 +99,7 @@ def to_latex(
         digits: Decimals, for all columns or by name.
         intervals: Triples (estimate, low, high) shown as ``0.31 [0.28, 0.34]``.
         wide: Use ``table*``, which spans both columns of a page.
+        compact: Smaller type and narrow gaps, for tables of many columns.
         caption_is_latex: Pass the caption on as it is, for mathematics in it.
 
     Returns:
@@ -133,6 +135,8 @@ def to_latex(
             position_float="centering",
             environment="table*" if wide else "table",
         )
+    if compact:
+        text = text.replace(r"\centering", "\\centering\n\\footnotesize\n\\setlength{\\tabcolsep}{3pt}", 1)
     return text
 
 
@@ -148,6 +152,7 @@ def write_latex(
     digits: int | Mapping[str, int] = 2,
     intervals: Sequence[tuple[str, str, str]] = INTERVALS,
     wide: bool = False,
+    compact: bool = False,
     caption_is_latex: bool = False,
 ) -> Path:
     """Write ``to_latex(...)`` to a file, atomically, as UTF-8; returns its path. Arguments as there.
@@ -165,6 +170,7 @@ def write_latex(
         digits=digits,
         intervals=intervals,
         wide=wide,
+        compact=compact,
         caption_is_latex=caption_is_latex,
     )
     with atomic_path(path) as temporary:

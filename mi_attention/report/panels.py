@@ -157,7 +157,8 @@ def plain_name(value: Any) -> str:
 
 def _title(settings: dict[str, Any], varying: set[str]) -> str:
     lines = [plain_name(settings["data"])] if "data" in varying else []
-    lines.append(" + ".join(plain_name(settings[key]) for key in ("encoder", "score") if key in settings))
+    model = " + ".join(plain_name(settings[key]) for key in ("encoder", "score") if key in settings)
+    lines += [model] if model else []
     details = [
         _setting(key, settings[key])
         for key in ("normalizer", "temperature")

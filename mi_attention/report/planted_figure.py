@@ -10,14 +10,17 @@ from matplotlib.lines import Line2D
 
 from mi_attention.report.curves import Curve, curve, undefined_line
 from mi_attention.report.panels import (
+    CELL,
     add_legend,
-    integer_ticks,
+    cells_of,
+    common_settings,
     panel_grid,
     plain_name,
     require_columns,
     say_undefined,
     wrap,
 )
+from mi_attention.report.position_axis import position_axis, relative_bins
 from mi_attention.report.style import TWO_COLUMNS, look, styled
 
 __all__ = ["PLANTED_COLUMNS", "planted_figure"]
@@ -26,12 +29,15 @@ PLANTED_COLUMNS = ("data", "unit_index", "nats", "standard_error", "truth")
 
 
 def planted_figure(frame: pd.DataFrame, *, width: float = TWO_COLUMNS) -> Figure:
-    """Estimate and truth by position, one panel a data set, and all of them against each other in the last panel.
+    """Estimate and truth by position, one panel a cell, and all of them against each other in the last panel.
 
-    Bars are ± two standard errors (over seeds where the frame has several), about 95 %; they do not include bias.
+    Dots are means over seeds. Bars are ± two standard errors, about 95 % for one estimate; they do not include
+    bias. The standard error is the mean over seeds of the estimates' own, not the spread over seeds: seeds that
+    share their data share its sampling error, of which their spread says nothing.
 
     Args:
-        frame: Tidy frame with ``PLANTED_COLUMNS``, in nats, and optionally ``seed`` and ``reason``.
+        frame: Tidy frame with ``PLANTED_COLUMNS``, in nats, and optionally ``seed``, ``unit`` and ``reason``, and
+            the other columns of ``CELL``, which then tell the panels apart and name them.
         width: Inches, ``ONE_COLUMN`` or ``TWO_COLUMNS``.
 
     Returns:
@@ -39,27 +45,30 @@ def planted_figure(frame: pd.DataFrame, *, width: float = TWO_COLUMNS) -> Figure
 
     Raises:
         ValueError: if columns are missing, the frame is empty, a truth is NaN or negative, or differs
-            between seeds, or a seed has two rows for one position.
+            between the rows of one position of a cell, or a seed has two rows for one position.
     """
     require_columns(frame, PLANTED_COLUMNS, "planted")
     if frame.empty:
         raise ValueError("the planted figure needs at least one row")
     if not (frame["truth"] >= 0).all():
         raise ValueError("truth must be a mutual information of at least 0 nats in every row")
-    if (frame.groupby(["data", "unit_index"])["truth"].nunique() > 1).any():
+    keys = [key for key in CELL if key in frame.columns]
+    if (frame.groupby([*keys, "unit_index"], dropna=False)["truth"].nunique() > 1).any():
         raise ValueError("truth differs between rows of one position; select one planted data set first")
-    groups = dict(iter(frame.groupby("data", sort=False)))
-    n_rows, n_columns = panel_grid(len(groups) + 1, width, 1.55)
+    cells = cells_of(frame, keys)
+    n_rows, n_columns = panel_grid(len(cells) + 1, width, 1.55)
     panel_width = width / n_columns - 0.35
     with styled():
-        figure = Figure(figsize=(width, 0.45 + 1.65 * n_rows), layout="constrained")
-        scatter = figure.add_subplot(n_rows, n_columns, len(groups) + 1)
+        figure = Figure(figsize=(width, (0.45 if keys == ["data"] else 0.6) + 1.65 * n_rows), layout="constrained")
+        scatter = figure.add_subplot(n_rows, n_columns, len(cells) + 1)
         handles: dict[str, Artist] = {}
         lowest, highest = 0.0, float(frame["truth"].max())
         lines: list[Curve] = []
-        for number, (data, rows) in enumerate(groups.items()):
+        for number, cell in enumerate(cells):
             style = look(number)
-            estimate, truth = curve(rows, "nats", "standard_error"), curve(rows, "truth", None)
+            title = cell.title or plain_name(cell.settings["data"])
+            estimate = curve(cell.rows, "nats", "standard_error", over_seeds=False)
+            truth = curve(cell.rows, "truth", None)
             lines.append(estimate)
             error = 2 * np.nan_to_num(estimate.error)
             axes = figure.add_subplot(n_rows, n_columns, number + 1)
@@ -67,17 +76,15 @@ def planted_figure(frame: pd.DataFrame, *, width: float = TWO_COLUMNS) -> Figure
             axes.plot(truth.x, truth.mean, color="0.5", linewidth=2.2, zorder=2, solid_capstyle="butt")
             axes.vlines(estimate.x, estimate.mean - error, estimate.mean + error, color=style.color, linewidth=0.8)
             axes.plot(estimate.x, estimate.mean, zorder=3, **style.line() | {"linestyle": "none"})
-            axes.set_title(wrap(plain_name(data), panel_width))
-            note = undefined_line([estimate])
-            axes.set_xlabel("position" + (f"\n{wrap(note, panel_width, 6.5)}" if note else ""))
-            integer_ticks(axes, estimate.x)
+            axes.set_title(wrap(title, panel_width))
+            position_axis(axes, estimate.x, relative_bins(cell.rows), panel_width, undefined_line([estimate]))
             if number % n_columns == 0:
                 axes.set_ylabel("MI (nats)")
             if np.isnan(estimate.mean).all():
                 say_undefined(axes, "; ".join(estimate.reasons), panel_width)
             scatter.vlines(truth.mean, estimate.mean - error, estimate.mean + error, color=style.color, linewidth=0.7)
             scatter.plot(truth.mean, estimate.mean, zorder=3, **style.line() | {"linestyle": "none"})
-            handles[plain_name(data)] = Line2D([], [], **style.line() | {"linestyle": "none"})
+            handles[title.replace("\n", ", ")] = Line2D([], [], **style.line() | {"linestyle": "none"})
             if not np.isnan(estimate.mean).all():
                 lowest = min(lowest, float(np.nanmin(estimate.mean - error)))
                 highest = max(highest, float(np.nanmax(estimate.mean + error)))
@@ -90,5 +97,7 @@ def planted_figure(frame: pd.DataFrame, *, width: float = TWO_COLUMNS) -> Figure
         scatter.set_xlabel("true MI (nats)")
         scatter.set_ylabel("estimated MI (nats)")
         handles["truth"] = Line2D([], [], color="0.5", linewidth=2.2)
+        if keys != ["data"]:
+            figure.suptitle(wrap(common_settings(frame, keys), width, 7.5))
         add_legend(figure, list(handles.values()), list(handles), width)
     return figure

@@ -14,13 +14,13 @@ from mi_attention.report.panels import (
     add_legend,
     cells_of,
     common_settings,
-    integer_ticks,
     panel_grid,
     require_columns,
     require_rows,
     say_undefined,
     wrap,
 )
+from mi_attention.report.position_axis import position_axis, relative_bins
 from mi_attention.report.style import TWO_COLUMNS, styled
 
 __all__ = ["PROFILE_COLUMNS", "position_figure"]
@@ -44,7 +44,8 @@ def position_figure(profile: pd.DataFrame, *, width: float = TWO_COLUMNS) -> Fig
     """Mutual information by position above the mean attention of the same positions, a pair of panels a cell.
 
     Lines are means over seeds of the signed estimates, bands are ± one standard error (over seeds; of the
-    estimate itself where there is one seed). The controls are lines of their own.
+    estimate itself where there is one seed). The controls are lines of their own. Units named as bins (``"0 to 0.1"``)
+    are marked as bins of relative position, with their count.
 
     Args:
         profile: Tidy profile with ``PROFILE_COLUMNS``; rows of other alignments are ignored.
@@ -95,10 +96,9 @@ def position_figure(profile: pd.DataFrame, *, width: float = TWO_COLUMNS) -> Fig
             below.plot(weights.x, weights.mean, color="0.25", linewidth=0.9, marker=".", markersize=2.5)
             below.vlines(weights.x, low, high, color="0.25", linewidth=0.7)
             below.set_ylim(bottom=0.0)
-            integer_ticks(below, np.concatenate([line.x for line in lines]))
             below.yaxis.set_major_locator(MaxNLocator(nbins=2))
-            note = undefined_line(lines)
-            below.set_xlabel("position" + (f"\n{wrap(note, panel_width, 6.5)}" if note else ""))
+            numbers = np.concatenate([line.x for line in lines])
+            position_axis(below, numbers, relative_bins(cell.rows), panel_width, undefined_line(lines))
             if column == 0:
                 above.set_ylabel("MI (nats)")
                 below.set_ylabel("attention\n(weight)")

@@ -154,10 +154,24 @@ def save_figure(
     targets = {name: with_ending(Path(path), name) for name in wanted}
     with ExitStack() as stack:
         stack.enter_context(styled())
+        stack.enter_context(_laid_out(figure))
         for name, target in targets.items():
             temporary = stack.enter_context(atomic_path(target))
             figure.savefig(temporary, format=name, metadata=_metadata(name, signature, title))
     return list(targets.values())
+
+
+@contextmanager
+def _laid_out(figure: Figure) -> Iterator[None]:
+    """Lay a figure out once for all its formats; the caller's figure has its layout engine back afterwards."""
+    engine = figure.get_layout_engine()
+    figure.draw_without_rendering()
+    # The engine "none" would keep a placeholder, for which every format is still drawn twice.
+    figure.set_layout_engine(None)
+    try:
+        yield
+    finally:
+        figure.set_layout_engine(engine)
 
 
 def _metadata(ending: str, signature: str, title: str) -> dict[str, str | None]:

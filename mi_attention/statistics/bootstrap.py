@@ -22,7 +22,7 @@ __all__ = ["BootstrapInterval", "bootstrap_means"]
 _BLOCK_WEIGHTS = 2**22
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BootstrapInterval:
     """Three bootstrap intervals of one statistic.
 
@@ -49,6 +49,8 @@ class BootstrapInterval:
         n_undefined: Resamples in which the statistic is undefined, left out of all of the above.
         n_instances: N.
         reason: Empty, or why there is no interval.
+        resampled: ``(n_resamples,)`` the statistic of each resample, NaN where undefined. Equal seeds and equal N
+            draw equal instances, so that resamples of several runs on the same instances can be averaged draw by draw.
     """
 
     estimate: float
@@ -65,6 +67,7 @@ class BootstrapInterval:
     n_undefined: int
     n_instances: int
     reason: str
+    resampled: FloatArray
 
 
 def bootstrap_means(
@@ -148,6 +151,7 @@ def bootstrap_means(
         n_undefined=undefined,
         n_instances=n,
         reason=reason,
+        resampled=values,
     )
 
 

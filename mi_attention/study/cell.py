@@ -123,6 +123,7 @@ def _measure(cell: Cell) -> tuple[dict[str, pd.DataFrame], dict[str, Any], str]:
         "instances": found.instances,
         "positions": found.positions,
         "attention_order": found.attention_order,
+        "profile_error": found.profile_error,
     }
     return tables, {"record": dict(record.meta), "output": found.output}, found.signature
 

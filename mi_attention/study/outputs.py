@@ -6,11 +6,13 @@ import json
 import os
 import platform
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import joblib
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -18,6 +20,7 @@ from mi_attention.report import (
     agreement_figure,
     atomic_path,
     concentration_figure,
+    planted_figure,
     position_figure,
     rank_figure,
     save_figure,
@@ -31,7 +34,7 @@ from mi_attention.study.cell import versions
 from mi_attention.study.config import StudyConfig
 from mi_attention.study.run import Plan
 from mi_attention.study.summary import RANK_HEADERS, SUMMARY_HEADERS, rank_summary, summary
-from mi_attention.study.tables import StudyTables
+from mi_attention.study.tables import GROUP_COLUMNS, StudyTables
 
 __all__ = ["write_outputs"]
 
@@ -46,7 +49,8 @@ that run). It is to be read against the columns beside it:
 - **p**, **partner null**: the same tau with the attention of *another* instance of the same length, and the share of
   partner maps that reach the tau seen.
 - **permuted attention**: the mechanical baseline. The weights are shuffled within each instance, the prediction is
-  recomputed, and everything is measured again: this much agreement is arithmetic. **excess** is what is left.
+  recomputed, and everything is measured again: this much agreement is arithmetic. **excess** is what is left. Inside an
+  instance the baseline is about 0, since shuffled weights follow no state; by attention rank (below) it is not.
 - **gold label**: the output is the label, which no attention can bring about.
 - **uniform attention**: the output is the prediction from the same states under uniform weights.
 - **input embedding**: the probe reads the input vectors instead of the states.
@@ -61,7 +65,9 @@ them in that way.
 """
 
 
-def write_outputs(study: StudyConfig, plan: Plan, tables: StudyTables, directory: str | os.PathLike[str]) -> list[Path]:
+def write_outputs(
+    study: StudyConfig, plan: Plan, tables: StudyTables, directory: str | os.PathLike[str], *, workers: int = 1
+) -> list[Path]:
     """Write tables, figures, the page and the manifest of a study.
 
     Args:
@@ -69,6 +75,7 @@ def write_outputs(study: StudyConfig, plan: Plan, tables: StudyTables, directory
         plan: Its plan, for the manifest.
         tables: What ``collect`` returned; may be of a study that is not finished.
         directory: Where to.
+        workers: Processes that draw figures; the files do not depend on it.
 
     Returns:
         The files written.
@@ -76,7 +83,7 @@ def write_outputs(study: StudyConfig, plan: Plan, tables: StudyTables, directory
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)
     written: list[Path] = []
-    signature = str(tables.agreement["signature"].iloc[0]) if len(tables.agreement) else "no finished cell"
+    signature = _common_signature(tables.agreement)
     metadata = {"study": study.model_dump(mode="json", exclude={"data": {"__all__": {"path", "vectors"}}})}
     for name in ("agreement", "profile", "concentration", "training", "runs", "notes"):
         frame = getattr(tables, name)
@@ -84,50 +91,78 @@ def write_outputs(study: StudyConfig, plan: Plan, tables: StudyTables, directory
             written += write_table(frame, target / name, signature, metadata=metadata)
     if len(tables.agreement):
         written += _summaries(study, tables, target, signature)
-        written += _figures(tables, target / "figures", signature)
+        written += _figures(tables, target / "figures", signature, workers)
     written.append(_page(study, plan, tables, target, signature))
     written.append(_manifest(study, plan, tables, target))
     return written
 
 
+# The captions say them in full.
+SHORT_HEADERS = {
+    "accuracy": "acc.",
+    "partner": "partner",
+    "label": "label",
+    "uniform": "uniform",
+    "embedding": "embed.",
+    "permuted": "permuted",
+    "reliability": "reliab.",
+    "undefined_share": "undef.",
+}
+# A page holds about ten columns: what a claim rests on, and what stands beside it.
+CLAIM = ("accuracy", "tau", "tau_low", "tau_high", "p", "partner", "label", "uniform", "embedding", "reliability")
+BESIDE = ("skew", "permuted", "excess", "excess_low", "excess_high", "head", "random", "undefined_share")
+
+
 def _summaries(study: StudyConfig, tables: StudyTables, target: Path, signature: str) -> list[Path]:
     first, ranks = summary(tables), rank_summary(tables)
     written = write_table(first, target / "summary", signature)
-    columns = _summary_columns(first)
-    written.append(
-        write_latex(
-            first[columns],
-            target / "summary.tex",
-            caption=_caption(study, first),
-            label=f"tab:{_label(study.name)}",
-            signature=signature,
-            headers=_headers(SUMMARY_HEADERS, columns),
-            intervals=INTERVALS,
-            wide=True,
-        )
-    )
-    if len(ranks):
+    varying = [name for name in GROUP_COLUMNS if name in first and first[name].nunique() > 1] or ["data"]
+    constant = [str(first[name].iloc[0]) for name in GROUP_COLUMNS if name in first and name not in varying]
+    setting = f" ({', '.join(constant)})" if constant else ""
+    seeds = int(first["n_seeds"].max())
+    scope = "instances of one run" if seeds == 1 else f"{seeds} seeds crossed with instances"
+    interval = f"{study.analysis.confidence:.0%} intervals over {scope}"
+
+    def write(frame: pd.DataFrame, columns: Sequence[str], headers: dict[str, str], name: str, caption: str) -> None:
+        shown = [*varying, *(column for column in columns if column in frame and not frame[column].isna().all())]
         written.append(
             write_latex(
-                ranks,
-                target / "ranks.tex",
-                caption="Mutual information (nats) of the most attended state, the second and so on, with each output",
-                label=f"tab:{_label(study.name)}-ranks",
+                frame[shown],
+                target / f"{name}.tex",
+                caption=caption,
+                label=f"tab:{_label(study.name)}" + ("" if name == "summary" else f"-{name}"),
                 signature=signature,
-                headers=_headers(RANK_HEADERS, list(ranks.columns)),
+                headers=_headers(headers | SHORT_HEADERS, shown),
+                intervals=INTERVALS,
                 wide=True,
+                compact=True,
             )
         )
-    return written
 
-
-def _caption(study: StudyConfig, first: pd.DataFrame) -> str:
-    seeds = int(first["n_seeds"].max())
-    return (
-        "Kendall's tau-b between attention and pointwise informativeness inside an instance, with the controls that it "
-        f"is to be read against; intervals are {study.analysis.confidence:.0%}, over "
-        + ("instances of one run" if seeds == 1 else f"{seeds} seeds crossed with instances")
+    write(
+        first,
+        CLAIM,
+        SUMMARY_HEADERS,
+        "summary",
+        f"Kendall's tau-b between attention and pointwise informativeness inside an instance{setting}; {interval}; "
+        "p and partner: share of maps to the attention of other instances of the same length that reach tau-b, and "
+        "mean tau-b under them; label, uniform, embed.: with the gold label or the prediction under uniform attention as "
+        "output, and with input embeddings in place of states; reliab.: of the informativeness order",
     )
+    write(
+        first,
+        BESIDE,
+        SUMMARY_HEADERS,
+        "controls",
+        f"Controls of the agreement between attention and pointwise informativeness{setting}: skew of the attention, "
+        f"tau-b of the mechanical baseline (permuted attention), excess over it ({interval}), tau-b of attention with "
+        "the linear head's evidence and with a random order, share of instances without an order",
+    )
+    if len(ranks):
+        columns = [str(name) for name in ranks.columns if name not in GROUP_COLUMNS]
+        caption = f"Mutual information (nats) of the most attended state, the second and so on, by output{setting}"
+        write(ranks, columns, RANK_HEADERS, "ranks", caption)
+    return written
 
 
 def _summary_columns(frame: pd.DataFrame) -> list[str]:
@@ -143,6 +178,14 @@ def _summary_columns(frame: pd.DataFrame) -> list[str]:
     return out
 
 
+def _common_signature(frame: pd.DataFrame) -> str:
+    """The parts that the signatures of all rows share: numbers of instances differ between data sets."""
+    if not len(frame):
+        return "no finished cell"
+    signatures = [text.split("|") for text in frame["signature"].dropna().unique()]
+    return "|".join(part for part in signatures[0] if all(part in other for other in signatures[1:]))
+
+
 def _headers(headers: dict[str, str], columns: list[str]) -> dict[str, str]:
     return {name: text for name, text in headers.items() if name in columns}
 
@@ -151,43 +194,61 @@ def _label(name: str) -> str:
     return "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in name)
 
 
-def _figures(tables: StudyTables, target: Path, signature: str) -> list[Path]:
+@dataclass(frozen=True, eq=False)
+class _Drawing:
+    draw: Callable[[pd.DataFrame], Figure]
+    frame: pd.DataFrame
+    stem: Path
+
+    def save(self, signature: str) -> list[Path]:
+        return save_figure(self.draw(self.frame), self.stem, signature=signature, title=self.stem.name)
+
+
+def _figures(tables: StudyTables, target: Path, signature: str, workers: int) -> list[Path]:
     """Every figure the tables allow; one file a data set, more where a data set has many cells."""
     target.mkdir(parents=True, exist_ok=True)
-    written: list[Path] = []
+    drawings = _drawings(tables, target)
+    if workers == 1 or len(drawings) < 3:
+        written = [drawing.save(signature) for drawing in drawings]
+    else:
+        # Drawing in three formats takes seconds a figure, as long as a small cell.
+        with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
+            jobs = (joblib.delayed(drawing.save)(signature) for drawing in drawings)
+            written = joblib.Parallel(n_jobs=workers, batch_size=1)(jobs)
+    return [path for paths in written for path in paths]
+
+
+def _drawings(tables: StudyTables, target: Path) -> list[_Drawing]:
     profile = tables.profile.assign(score=_setting(tables.profile))
     agreement = tables.agreement.assign(score=_setting(tables.agreement))
-    agreement = agreement[~agreement["order"].isin(["support"])]
+    agreement = agreement[(agreement["estimand"] == "pointwise") & (agreement["measure"] == "kendall_tau_b")]
+    agreement = agreement[(agreement["order"] != "support") & ~agreement["output"].str.contains(" minus ")]
+    found: list[_Drawing] = []
+
+    def add(draw: Callable[[pd.DataFrame], Figure], frame: pd.DataFrame, name: str, most: int = 12) -> None:
+        parts = split_cells(frame, most) if len(frame) else []
+        for number, part in enumerate(parts):
+            found.append(_Drawing(draw, part, target / (name if len(parts) == 1 else f"{name}-{number + 1}")))
+
     for data in profile["data"].unique() if len(profile) else []:
         here = profile[profile["data"] == data]
-        for kind, draw in (("rank", rank_figure), ("position", position_figure)):
-            chosen = here[here["alignment"] == kind]
-            if len(chosen):
-                written += _save_parts(draw, chosen, target / f"{kind}-{_label(str(data))}", signature)
-        chosen = agreement[(agreement["data"] == data) & (agreement["estimand"] == "pointwise")]
-        chosen = chosen[chosen["measure"] == "kendall_tau_b"]
-        if len(chosen):
-            written += _save_parts(agreement_figure, chosen, target / f"agreement-{_label(str(data))}", signature)
+        add(rank_figure, here[here["alignment"] == "rank"], f"rank-{_label(str(data))}")
+        add(position_figure, here[here["alignment"] == "position"], f"position-{_label(str(data))}")
+        known = here[here["truth"].notna() & (here["state"] == "hidden")] if "truth" in here else here.iloc[:0]
+        if len(known):
+            found.append(_Drawing(planted_figure, known, target / f"truth-{_label(str(data))}"))
+        add(agreement_figure, agreement[agreement["data"] == data], f"agreement-{_label(str(data))}")
     if len(tables.concentration):
         chosen = tables.concentration.assign(score=_setting(tables.concentration))
-        chosen = chosen[chosen["measure"] != "tied_pair_share"]
-        written += _save_parts(concentration_figure, chosen, target / "concentration", signature)
-    return written
+        swept = chosen[["normalizer", "temperature"]].drop_duplicates().shape[0] > 1
+        add(concentration_figure, chosen[chosen["measure"] != "tied_pair_share"], "concentration", 12 if swept else 40)
+    return found
 
 
 def _setting(frame: pd.DataFrame) -> pd.Series[str]:
     """The score with what else tells cells apart and figures have no axis for."""
     frozen = frame["freeze"].map(lambda name: "" if name == "none" else f", frozen: {name}")
     return frame["score"] + frozen
-
-
-def _save_parts(draw: Callable[[pd.DataFrame], Figure], frame: pd.DataFrame, stem: Path, signature: str) -> list[Path]:
-    parts = split_cells(frame)
-    written = []
-    for number, part in enumerate(parts):
-        name = stem if len(parts) == 1 else stem.with_name(f"{stem.name}-{number + 1}")
-        written += save_figure(draw(part), name, signature=signature, title=stem.name)
-    return written
 
 
 def _page(study: StudyConfig, plan: Plan, tables: StudyTables, target: Path, signature: str) -> Path:

@@ -111,7 +111,7 @@ def _group_tables(
     seeds = [cell.training.seed for cell, _ in members]
     stored = [found for _, found in members]
     instances = _instance_tables(stored)
-    agreement = _summarise(_tagged(stored, seeds, "agreement"), instances, confidence)
+    agreement = _summarise(_tagged(stored, seeds, "agreement"), instances, confidence, _profile_variances(stored))
     concentration = _tagged(stored, seeds, "concentration").assign(
         estimand="concentration", order="attention", output="", state=""
     )
@@ -157,8 +157,14 @@ def _instance_tables(stored: list[StoredCell]) -> dict[tuple[Any, ...], FloatArr
     }
 
 
-def _summarise(frame: pd.DataFrame, instances: dict[tuple[Any, ...], FloatArray], confidence: float) -> pd.DataFrame:
+def _summarise(
+    frame: pd.DataFrame,
+    instances: dict[tuple[Any, ...], FloatArray],
+    confidence: float,
+    profile_variances: dict[tuple[Any, ...], float] | None = None,
+) -> pd.DataFrame:
     """One row a key: over seeds crossed with instances where values by instance exist, else over seeds."""
+    variances = profile_variances or {}
     if not len(frame):
         return pd.DataFrame(columns=[*ROW_KEY, "estimate", "null", "null_mean", "p", "smallest_p"])
     frame = frame.assign(**{name: frame[name].fillna("") if name in frame else "" for name in ROW_KEY})
@@ -166,7 +172,7 @@ def _summarise(frame: pd.DataFrame, instances: dict[tuple[Any, ...], FloatArray]
     for key, part in frame.groupby(list(ROW_KEY), sort=False):
         row: dict[str, Any] = dict(zip(ROW_KEY, key, strict=True))
         if key in instances:
-            row |= _crossed(instances[key], confidence)
+            row |= _crossed(instances[key], confidence, variances.get(key, 0.0))
         else:
             row |= _over_seeds(part, confidence)
         reasons = [text for text in part.get("reason", pd.Series(dtype=object)).dropna().unique() if text]
@@ -182,8 +188,21 @@ def _summarise(frame: pd.DataFrame, instances: dict[tuple[Any, ...], FloatArray]
     return pd.DataFrame(rows)
 
 
-def _crossed(values: FloatArray, confidence: float) -> dict[str, Any]:
-    found = crossed_interval(values, level=confidence)
+def _profile_variances(stored: list[StoredCell]) -> dict[tuple[Any, ...], float]:
+    """Variance of the grand mean from the error of the shared profiles; runs share their resampled instances."""
+    frames = [found.table("profile_error") for found in stored]
+    if any(not len(frame) for frame in frames):
+        return {}
+    draws = pd.concat(frames).groupby(["output", "state", "draw"], sort=False)["value"].agg(["mean", "size"])
+    whole = draws[draws["size"] == len(stored)]["mean"].groupby(["output", "state"], sort=False).var(ddof=1)
+    return {
+        ("instance", "kendall_tau_b", "mutual information", str(output), str(state)): float(variance)
+        for (output, state), variance in zip(whole.index, whole, strict=True)
+    }
+
+
+def _crossed(values: FloatArray, confidence: float, profile_variance: float) -> dict[str, Any]:
+    found = crossed_interval(values, level=confidence, profile_variance=profile_variance)
     return {
         "estimate": found.estimate,
         "ci_low": found.ci_low,

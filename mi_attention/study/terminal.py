@@ -1,8 +1,8 @@
-"""The result table in a terminal."""
+"""The result tables in a terminal."""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,23 +12,35 @@ from rich.table import Table
 
 from mi_attention.report import format_interval, format_number, format_p
 from mi_attention.study.summary import RANK_HEADERS, SUMMARY_HEADERS, rank_summary, summary
-from mi_attention.study.tables import StudyTables
+from mi_attention.study.tables import GROUP_COLUMNS, StudyTables
 
 __all__ = ["print_summary"]
 
-# What each printed column means, in a line: a reader must not need another page to read the table.
-LEGEND = (
+FIRST = ("accuracy", "tau", "p", "partner", "permuted", "excess", "label", "uniform", "embedding")
+BESIDE = ("skew", "head", "random", "reliability", "undefined_share")
+
+# What each printed column means: a reader must not need another page to read the table.
+FIRST_LEGEND = (
     "tau-b: order of attention against pointwise informativeness of the states about the prediction, inside an "
-    "instance, with its interval and p against the attention of other instances (partner null). excess: what is left "
-    "of it after the mechanical baseline (permuted attention). gold label, uniform attention: the same about the "
-    "label, and about the prediction under uniform weights. input embedding: from the input vectors. |w·h|, random: "
-    "orders of the linear head's evidence, and of nothing. reliability: of the informativeness order itself. "
-    "Agreement is not faithfulness."
+    "instance, with its interval; p: share of partner maps (every instance gets the attention of another one of its "
+    "length; mean tau: partner null) that reach it. permuted attention: the mechanical baseline, about 0 inside an "
+    "instance; excess: what is left of tau-b after it. gold label, uniform attention: the same about the label, and "
+    "about the prediction that uniform weights would give. input embedding: from the input vectors instead of the "
+    "states."
+)
+BESIDE_LEGEND = (
+    "skew: of the weights, 1 when all is on one position. |w·h|, random: tau-b of attention with the linear head's "
+    "evidence, and with a random order. reliability: tau-b of the informativeness orders of two probes with no common "
+    "training instance. undefined: share of instances without an order. Agreement is not faithfulness."
+)
+RANK_LEGEND = (
+    "H(Y): the most there can be. With the prediction as output part of the fall is arithmetic: compare it with "
+    "permuted attention, where weights were shuffled and the prediction recomputed."
 )
 
 
 def print_summary(tables: StudyTables, console: Console) -> None:
-    """Print the pointwise summary and the information by rank, with what the columns mean.
+    """Print pointwise agreement, what stands beside it, and information by rank, each with what it means.
 
     Args:
         tables: The study's tables.
@@ -38,22 +50,37 @@ def print_summary(tables: StudyTables, console: Console) -> None:
     if not len(first):
         console.print("No cell has finished.")
         return
-    table = Table(title="Does attention rank states as their information does?")
-    names = [name for name in SUMMARY_HEADERS if name in first and not first[name].isna().all()]
-    for name in names:
-        table.add_column(SUMMARY_HEADERS[name], justify="left" if first[name].dtype.kind in "OSU" else "right")
-    for row in first.to_dict("records"):
-        table.add_row(*(_cell(name, row) for name in names))
-    console.print(table)
-    console.print(LEGEND, style="dim")
+    labels, constant = _labels(first)
+    console.print(f"\n[bold]Does attention rank states as their information does?[/bold] {constant}")
+    _print(console, first, [*labels, *FIRST], SUMMARY_HEADERS, FIRST_LEGEND)
+    _print(console, first, [*labels, *BESIDE], SUMMARY_HEADERS, BESIDE_LEGEND)
     ranks = rank_summary(tables)
     if len(ranks):
-        table = Table(title="Information (nats) of the most attended state, the second, and so on")
-        for name in ranks.columns:
-            table.add_column(RANK_HEADERS[name], justify="left")
-        for row in ranks.to_dict("records"):
-            table.add_row(*(_cell(str(name), row) for name in ranks.columns))
-        console.print(table)
+        console.print("[bold]Information (nats) of the most attended state, the second, and so on[/bold]")
+        shown = [name for name in ranks.columns if name not in GROUP_COLUMNS or name in labels]
+        _print(console, ranks, [str(name) for name in shown], RANK_HEADERS, RANK_LEGEND)
+
+
+def _labels(frame: pd.DataFrame) -> tuple[list[str], str]:
+    """Settings that differ between rows, as columns, and those that do not, as one line."""
+    present = [name for name in GROUP_COLUMNS if name in frame]
+    varying = [name for name in present if frame[name].nunique() > 1] or present[:1]
+    fixed = [f"{frame[name].iloc[0]}" for name in present if name not in varying]
+    return varying, f"({', '.join(fixed)})" if fixed else ""
+
+
+def _print(
+    console: Console, frame: pd.DataFrame, names: Sequence[str], headers: Mapping[str, str], legend: str
+) -> None:
+    table = Table(show_edge=False, pad_edge=False)
+    shown = [name for name in names if name in frame and not frame[name].isna().all()]
+    for name in shown:
+        text = name in GROUP_COLUMNS or (name in RANK_HEADERS and name not in SUMMARY_HEADERS)
+        table.add_column(headers[name], justify="left" if text else "right", overflow="fold")
+    for row in frame.to_dict("records"):
+        table.add_row(*(_cell(name, row) for name in shown))
+    console.print(table)
+    console.print(legend + "\n", style="dim")
 
 
 def _cell(name: str, row: Mapping[Hashable, Any]) -> str:

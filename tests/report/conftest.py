@@ -2,6 +2,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mi_attention.report import styled
+
 # MI by attention rank of a prototype on sst2: prediction, gold label, uniform attention, mechanical baseline.
 RANKS = {
     ("mlp", "additive"): ([0.28, 0.12, 0.07, 0.04, 0.02], [0.17, 0.07, 0.04, 0.03, 0.02]),
@@ -125,3 +127,45 @@ def planted():
         for i, t in enumerate(truth)
     ]
     return pd.DataFrame(rows)
+
+
+@pytest.fixture
+def check_layout():
+    """Fail if a text of a figure is cut off or covers another text, or a legend covers anything."""
+
+    def check(figure):
+        with styled():
+            figure.draw_without_rendering()
+            renderer = figure._get_renderer()
+        boxes = {}
+        for axes in figure.axes:
+            marks = [axes.title, axes.xaxis.label, axes.yaxis.label, *axes.texts]
+            for axis in (axes.xaxis, axes.yaxis):
+                # Matplotlib keeps ticks beyond the limits and does not draw them.
+                low, high = sorted(axis.get_view_interval())
+                marks += [tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
+            for text in marks:
+                box = text.get_window_extent(renderer)
+                if text.get_text() and text.get_visible() and box.width > 0:
+                    boxes[text] = box
+        legends = [legend.get_window_extent(renderer) for legend in figure.legends]
+        for text, box in boxes.items():
+            assert box.x0 >= -1, text
+            assert box.y0 >= -1, text
+            assert box.x1 <= figure.bbox.x1 + 1, text
+            assert box.y1 <= figure.bbox.y1 + 1, text
+            assert not any(box.overlaps(legend) for legend in legends), text
+        for legend in legends:
+            assert legend.x0 >= -1
+            assert legend.x1 <= figure.bbox.x1 + 1
+            assert not any(legend.overlaps(axes.get_window_extent(renderer)) for axes in figure.axes)
+        listed = list(boxes.items())
+        for number, (text, box) in enumerate(listed):
+            for other, other_box in listed[number + 1 :]:
+                apart = (
+                    min(box.x1, other_box.x1) - max(box.x0, other_box.x0) < 2
+                    or min(box.y1, other_box.y1) - max(box.y0, other_box.y0) < 2
+                )
+                assert apart, f"{text} covers {other}"
+
+    return check

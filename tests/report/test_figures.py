@@ -24,7 +24,6 @@ from mi_attention.report import (
     rank_figure,
     save_figure,
     split_cells,
-    styled,
 )
 from mi_attention.report.curves import curve
 from mi_attention.report.panels import cells_of, common_settings
@@ -69,43 +68,11 @@ def test_missing_columns_are_named(inputs, name):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("width", [ONE_COLUMN, TWO_COLUMNS])
-def test_nothing_is_clipped_and_no_text_covers_another(inputs, name, width):
+def test_nothing_is_clipped_and_no_text_covers_another(inputs, check_layout, name, width):
     build, _, frame = inputs[name]
     figure = build(frame, width=width)
-    with styled():
-        figure.draw_without_rendering()
-        renderer = figure._get_renderer()
     assert figure.get_size_inches()[0] == width
-    boxes = {}
-    for axes in figure.axes:
-        marks = [axes.title, axes.xaxis.label, axes.yaxis.label, *axes.texts]
-        for axis in (axes.xaxis, axes.yaxis):
-            # Matplotlib keeps ticks beyond the limits and does not draw them.
-            low, high = sorted(axis.get_view_interval())
-            marks += [tick.label1 for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high]
-        for text in marks:
-            box = text.get_window_extent(renderer)
-            if text.get_text() and text.get_visible() and box.width > 0:
-                boxes[text] = box
-    legends = [legend.get_window_extent(renderer) for legend in figure.legends]
-    for text, box in boxes.items():
-        assert box.x0 >= -1, text
-        assert box.y0 >= -1, text
-        assert box.x1 <= figure.bbox.x1 + 1, text
-        assert box.y1 <= figure.bbox.y1 + 1, text
-        assert not any(box.overlaps(legend) for legend in legends), text
-    for legend in legends:
-        assert legend.x0 >= -1
-        assert legend.x1 <= figure.bbox.x1 + 1
-        assert not any(legend.overlaps(axes.get_window_extent(renderer)) for axes in figure.axes)
-    listed = list(boxes.items())
-    for number, (text, box) in enumerate(listed):
-        for other, other_box in listed[number + 1 :]:
-            apart = (
-                min(box.x1, other_box.x1) - max(box.x0, other_box.x0) < 2
-                or min(box.y1, other_box.y1) - max(box.y0, other_box.y0) < 2
-            )
-            assert apart, f"{text} covers {other}"
+    check_layout(figure)
 
 
 @pytest.mark.parametrize("name", NAMES)
