@@ -63,6 +63,8 @@ def study(
     """Run a study: train, estimate, compare, and write tables and figures. A second run does only what is missing."""
     from mi_attention.study.config import load_study
 
+    if workers < 0:
+        raise ValueError(f"workers is {workers}; give a number of processes, or 0 for one a core")
     config = load_study(file)
     directory = output or Path("runs") / config.name
     _say("Loading data …")
@@ -89,8 +91,11 @@ def study(
 def report(directory: Annotated[Path, Parameter(help="Folder of a study.")]) -> int:
     """Make the tables and figures of a study again from its finished cells."""
     from mi_attention.study.run import load_plan
+    from mi_attention.study.store import CellStore
 
     config, plan = load_plan(directory)
+    if not CellStore(directory / "cells").finished(cell.key for cell in plan.cells):
+        raise ValueError(f"none of the {len(plan.cells)} cells of {directory} is finished; run the study again")
     _print_tables(_write(config, plan, directory), directory)
     return DONE
 
@@ -148,9 +153,12 @@ def _load_array(path: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
     if not path.exists():
         raise FileNotFoundError(f"there is no file {path}")
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
     except ValueError as error:
-        raise ValueError(f"{path} is not a plain .npy array: {error}") from error
+        raise ValueError(f"{path} is not a plain .npy array of numbers or strings") from error
+    if not isinstance(array, np.ndarray):
+        raise ValueError(f"{path} is an archive of several arrays; save the one you mean with numpy.save")
+    return array
 
 
 def _say(text: str) -> None:
@@ -255,7 +263,7 @@ def main(tokens: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         _say("Interrupted.")
         return INTERRUPTED
-    except (ValueError, FileNotFoundError, ImportError) as error:
+    except (ValueError, OSError, ImportError) as error:
         _say("error: " + " ".join(str(error).split()))
         return USAGE
     if time.perf_counter() - start > 60:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version as version_of
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from mi_attention.agreement.controls import find_decoder, permute_attention, probabilities_under, uniform_attention
 from mi_attention.agreement.notes import Note
@@ -18,11 +19,11 @@ from mi_attention.agreement.outputs import Output, make_target, merge_rare_class
 from mi_attention.agreement.pointwise import Version, add_pointwise
 from mi_attention.agreement.position import add_position, order_of_complete_instances
 from mi_attention.agreement.profiles import PROFILE_COLUMNS, Profile, estimate_profiles
-from mi_attention.agreement.ranks import add_ranks
+from mi_attention.agreement.ranks import add_ranks, is_constant
 from mi_attention.agreement.rows import Rows
 from mi_attention.agreement.units import Alignment, align_positions, align_ranks, align_tokens
-from mi_attention.estimators import Probe
-from mi_attention.interface import AttentionRecord, FloatArray, MIEstimate, MIEstimator
+from mi_attention.estimators import Probe, make_estimator
+from mi_attention.interface import AttentionRecord, FloatArray, MIEstimate, MIEstimator, Unit
 from mi_attention.measures import concentration, tie_share
 from mi_attention.report import position_figure, rank_figure, save_figure, write_latex
 
@@ -53,6 +54,7 @@ class Comparison:
         notes: What was left out, is arbitrary or could not be computed, in words.
         signature: How all of this was made.
         output: The output asked for, as the tables name it.
+        labels: Data, encoder, score, normaliser and temperature of the record, for figures.
     """
 
     table: pd.DataFrame
@@ -65,6 +67,7 @@ class Comparison:
     notes: tuple[Note, ...]
     signature: str
     output: str = "prediction"
+    labels: Mapping[str, Any] = field(default_factory=dict)
 
     def headline(self) -> pd.DataFrame:
         """The rows a paper would print: tau-b of every order, output and state."""
@@ -104,18 +107,21 @@ class Comparison:
             ValueError: if the comparison has no profile to draw.
         """
         target = Path(path)
-        formats = (target.suffix[1:],) if target.suffix in (".pdf", ".svg", ".png") else ("pdf", "svg", "png")
+        if target.suffix and target.suffix not in (".pdf", ".svg", ".png"):
+            raise ValueError(f"path ends in {target.suffix!r}; use .pdf, .svg, .png, or no ending for all three")
+        formats = (target.suffix[1:],) if target.suffix else ("pdf", "svg", "png")
         stem = target.with_suffix("") if len(formats) == 1 else target
         for kind, draw in (("rank", rank_figure), ("position", position_figure)):
             chosen = self.profile[self.profile["alignment"] == kind]
             if len(chosen):
-                figure = draw(_with_cell_columns(chosen))
+                figure = draw(chosen.assign(**self.labels, seed=0))
                 return save_figure(figure, stem, formats=formats, signature=self.signature)
         raise ValueError("there is no profile to draw; compare with alignments that include 'rank' or 'position'")
 
     def __str__(self) -> str:
         """The headline table in plain text."""
-        lines = [self.headline().to_string(index=False, float_format=lambda value: f"{value:.3f}", na_rep="–")]
+        counts = dict.fromkeys(("n_instances", "undefined"), "{:.0f}".format)
+        lines = [self.headline().to_string(index=False, float_format="{:.3f}".format, na_rep="–", formatters=counts)]
         return "\n".join([*lines, *(f"note: {note}" for note in self.notes), self.signature])
 
 
@@ -123,7 +129,7 @@ def compare(
     record: AttentionRecord,
     output: Output = "class",
     *,
-    estimator: MIEstimator | None = None,
+    estimator: MIEstimator | str | None = None,
     probe: Probe | None = None,
     alignments: Sequence[AlignmentKind] = ALIGNMENTS,
     bins: int | None = None,
@@ -143,7 +149,7 @@ def compare(
     Args:
         record: One attention distribution over N instances.
         output: What the information is about; see ``agreement.outputs.make_target``.
-        estimator: For the profiles; the cross-fitted probe by default.
+        estimator: For the profiles, itself or its registered name; the cross-fitted probe by default.
         probe: For the pointwise information, which needs a conditional distribution.
         alignments: Which of ``position``, ``rank``, ``token`` and ``instance``.
         bins: Bins of relative position; None means positions where all lengths agree, else 10.
@@ -160,10 +166,14 @@ def compare(
     Raises:
         ValueError: for an output or alignment the record cannot have, naming the remedy.
     """
+    if not isinstance(record, AttentionRecord):
+        raise TypeError(f"record is a {type(record).__name__}; make one with AttentionRecord.from_arrays(...)")
+    if isinstance(estimator, str):
+        estimator = make_estimator(estimator, seed=seed)
     unknown = set(alignments) - set(ALIGNMENTS)
     if unknown or not alignments:
         raise ValueError(f"alignments must be some of {', '.join(ALIGNMENTS)}, got {list(alignments)}")
-    probe = probe or Probe(seed=seed)
+    probe = probe or (estimator if isinstance(estimator, Probe) else Probe(seed=seed))
     estimator = estimator or probe
     target = make_target(record, output)
     decoder = find_decoder(record)
@@ -183,35 +193,31 @@ def compare(
         versions["permuted attention"] = Version(target.of(mechanical), permuted)
     elif decoder.head is None:
         notes.append(Note(f"no prediction under other attention: {decoder.source}"))
-    for name, version in versions.items():
-        merged, rare = merge_rare_classes(version.y)
-        if rare:
-            versions[name] = Version(merged, version.attention)
-            text = f"instances of classes of the output ({name}) with fewer than 10, put together"
-            notes.append(Note(text, rare, record.n_instances))
+    if target.of is None:
+        notes.append(Note("the output is the gold label, which no attention changes: no recomputed controls"))
+    notes += _merge_rare(versions, target.name)
     if decoder.source.startswith("recovered"):
         notes.append(Note("the linear head was recovered from the outputs"))
     if record.embedding is None:
         notes.append(Note("no input embeddings: the control with them is missing (make the record with embedding=)"))
 
-    facts = [
-        f"output:{target.name}",
-        f"n:{record.n_instances}",
-        f"seed:{seed}",
-        f"version:{version_of('mi-attention')}",
-    ]
+    facts = [f"output:{target.name}", f"n:{record.n_instances}", f"seed:{seed}"]
+    facts.append(f"version:{version_of('mi-attention')}")
     signature = "|".join([estimator.signature, *facts])
     rows = Rows(signature, confidence)
     found = _Found()
     if "instance" in alignments:
-        found.pointwise = add_pointwise(rows, record, versions, decoder, probe, null_draws=null_draws, seed=seed)
+        rows.signature = "|".join([probe.signature, *facts])
+        options = {"null_draws": null_draws, "seed": seed, "minimum": minimum}
+        found.pointwise = add_pointwise(rows, record, versions, decoder, probe, **options)
+        rows.signature = signature
     if "position" in alignments:
         alignment = align_positions(record, bins=bins)
         found.add(_shared(record, alignment, versions, estimator, minimum))
-        aligned_truth = truth if truth is not None and not alignment.repeated and len(truth) == len(alignment) else None
-        if truth is not None and aligned_truth is None:
+        found.truth = truth if truth is not None and not alignment.repeated and len(truth) == len(alignment) else None
+        if truth is not None and found.truth is None:
             notes.append(Note("the true information is by position, but the positions of this record are binned"))
-        add_position(rows, record, found.last, versions, seed=seed, truth=aligned_truth)
+        add_position(rows, record, found.last, versions, seed=seed, truth=found.truth)
         found.order = order_of_complete_instances(record, found.last[0])
     if "token" in alignments and record.token_ids is not None:
         alignment = align_tokens(record)
@@ -229,7 +235,7 @@ def compare(
     notes += found.notes()
     return Comparison(
         table=rows.agreement_frame(),
-        profile=_with_truth(found.profile_frame(record), truth),
+        profile=_with_truth(found.profile_frame(record), found.truth),
         concentration=_concentration(rows, record),
         instances=rows.instance_frame(),
         positions=_positions(record, found.pointwise, target.name),
@@ -238,7 +244,40 @@ def compare(
         notes=tuple(dict.fromkeys(notes)),
         signature=signature,
         output=target.name,
+        labels=_labels(record),
     )
+
+
+def _merge_rare(versions: dict[str, Version], main: str) -> list[Note]:
+    """Merge rare classes in place: those of the output asked for alike in every version recomputed from it."""
+    notes = []
+    shared, rare = merge_rare_classes(versions[main].y)
+    homes = dict(zip(versions[main].y.tolist(), shared.tolist(), strict=True))
+    for name, version in versions.items():
+        y = version.y
+        if rare and name != "label":
+            y = np.array([homes.get(value, value) for value in y.tolist()], dtype=y.dtype)
+        merged, count = merge_rare_classes(y)
+        versions[name] = Version(merged, version.attention)
+        count += rare if name == main else 0
+        if count:
+            text = f"instances of classes of the output ({name}) with fewer than 10, put together"
+            notes.append(Note(text, count, len(y)))
+    return notes
+
+
+@dataclass(frozen=True)
+class _Refusing:
+    """An estimator that finds everything undefined, for one reason."""
+
+    reason: str
+    signature: str
+
+    def estimate(self, x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> MIEstimate:
+        return MIEstimate.undefined(self.reason, n=len(np.asarray(y)), signature=self.signature)
+
+    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]:
+        return [self.estimate(unit.x, unit.y) for unit in units]
 
 
 @dataclass(eq=False)
@@ -248,6 +287,7 @@ class _Found:
     groups: list[list[Profile]] = field(default_factory=list)
     pointwise: dict[str, MIEstimate] = field(default_factory=dict)
     order: Any = None
+    truth: FloatArray | None = None
 
     def add(self, profiles: list[Profile]) -> None:
         self.groups.append(profiles)
@@ -296,6 +336,9 @@ def _ranked(
 ) -> list[Profile]:
     """Profiles by attention rank; the mechanical baseline is ranked by its own, permuted attention."""
     own = {name: version.y for name, version in versions.items() if name != "permuted attention"}
+    if is_constant(record, np.asarray(record.attention)):
+        # An order by chance is no order by attention: the units would be random positions.
+        estimator, minimum = _Refusing("constant attention: its ranks are arbitrary", estimator.signature), 0
     alignment = align_ranks(record, np.asarray(record.attention), ranks=ranks, seed=seed)
     made = estimate_profiles(record, alignment, own, estimator, minimum=minimum)
     if "permuted attention" in versions:
@@ -334,7 +377,7 @@ def _positions(record: AttentionRecord, pointwise: dict[str, MIEstimate], main: 
         {
             "instance": record.row_instance.astype(np.int32),
             "position": record.row_position.astype(np.int32),
-            "attention": np.asarray(record.attention, dtype=np.float32),
+            "attention": np.asarray(record.attention),
         }
     )
     for name in (main, "label", "embedding"):
@@ -369,6 +412,8 @@ def _with_truth(profile: pd.DataFrame, truth: FloatArray | None) -> pd.DataFrame
     return profile.assign(truth=np.where(known, values, np.nan))
 
 
-def _with_cell_columns(profile: pd.DataFrame) -> pd.DataFrame:
-    """The columns that tell the cells of a study apart, for figures that expect them."""
-    return profile.assign(data="", encoder="", score="", normalizer="", temperature=1.0, seed=0)
+def _labels(record: AttentionRecord) -> dict[str, Any]:
+    """What tells cells apart in figures, from the record's facts where it has them."""
+    known: dict[str, Any] = {"data": "record", "encoder": "states", "score": "attention", "normalizer": "as given"}
+    known["temperature"] = np.nan
+    return {name: record.meta.get(name, default) for name, default in known.items()}

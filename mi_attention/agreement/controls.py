@@ -53,7 +53,7 @@ def find_decoder(record: AttentionRecord) -> Decoder:
         The decoder, or the reason why there is none.
     """
     if record.head is not None:
-        gap = float(np.abs(probabilities_under(record, record.head, record.attention) - record.output).max())
+        gap = _gap(record, record.head)
         if gap <= _TOLERANCE:
             return Decoder(record.head, "given")
         return Decoder(None, f"the head given misses the recorded output by up to {gap:.3f}: something lies between")
@@ -65,12 +65,42 @@ def find_decoder(record: AttentionRecord) -> Decoder:
     design = np.concatenate([_contexts(record, record.attention), np.ones((n, 1))], axis=1)
     log_odds = np.log(np.asarray(record.output, dtype=np.float64))
     log_odds -= log_odds.mean(axis=1, keepdims=True)
-    solution = np.linalg.lstsq(design, log_odds, rcond=None)[0]
+    solution, _, rank, _ = np.linalg.lstsq(design, log_odds, rcond=None)
+    if rank < design.shape[1] and not _spans_states(design, record):
+        return Decoder(None, "no head given, and the contexts do not determine one where attention does not look")
     head = LinearHead(weight=solution[:-1].T.copy(), bias=solution[-1].copy())
-    gap = float(np.abs(probabilities_under(record, head, record.attention) - record.output).max())
+    gap = _gap(record, head)
     if gap <= _TOLERANCE / 10:
         return Decoder(head, "recovered from the outputs")
     return Decoder(None, f"no head given, and the output is not linear in the context (misses by {gap:.3f})")
+
+
+def _gap(record: AttentionRecord, head: LinearHead) -> float:
+    """How far a head misses the recorded output.
+
+    Hard outputs are compared as classes. Probabilities are compared as they are and, where none is so near 0 that its
+    logarithm is rounding, as log-odds too (scaled down, a gap of 1 counting as .1): a head ten times too large
+    reproduces saturated probabilities.
+    """
+    found, recorded = probabilities_under(record, head, record.attention), np.asarray(record.output, dtype=np.float64)
+    if (recorded.max(axis=1) == 1).all():
+        return float((found.argmax(axis=1) != recorded.argmax(axis=1)).mean())
+    gap = float(np.abs(found - recorded).max())
+    clear = (recorded > 1e-5).all(axis=1) & (found > 0).all(axis=1)
+    if clear.any():
+        odds = [np.log(p[clear]) - np.log(p[clear]).mean(axis=1, keepdims=True) for p in (found, recorded)]
+        gap = max(gap, 0.1 * float((np.abs(odds[0] - odds[1]) / (1 + np.abs(odds[1]))).max()))
+    return gap
+
+
+def _spans_states(design: FloatArray, record: AttentionRecord) -> bool:
+    """Whether every state (of a sample) lies in the span of the contexts."""
+    _, spectrum, basis = np.linalg.svd(design, full_matrices=False)
+    basis = basis[spectrum > spectrum[0] * 1e-10]
+    rows = np.linspace(0, record.n_rows - 1, min(record.n_rows, 2000)).astype(np.int64)
+    states = np.concatenate([np.asarray(record.hidden[rows], dtype=np.float64), np.ones((len(rows), 1))], axis=1)
+    outside = states - (states @ basis.T) @ basis
+    return bool(np.abs(outside).max() <= 1e-6 * np.abs(states).max())
 
 
 def _contexts(record: AttentionRecord, attention: FloatArray) -> FloatArray:

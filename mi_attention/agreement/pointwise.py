@@ -18,9 +18,9 @@ from mi_attention.agreement.rows import Rows, difference, undefined_measure
 from mi_attention.estimators import Probe
 from mi_attention.interface import AttentionRecord, FloatArray, IntArray, Measured, MIEstimate
 from mi_attention.measures import kendall_tau_b, somers_d, top_k_excess, weighted_tau
-from mi_attention.statistics import partner_null
+from mi_attention.statistics import PartnerNull, partner_null
 
-__all__ = ["Version", "add_pointwise"]
+__all__ = ["Version", "add_pointwise", "partner_note"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +45,7 @@ def add_pointwise(
     *,
     null_draws: int,
     seed: int,
+    minimum: int = 50,
 ) -> dict[str, MIEstimate]:
     """Add the pointwise rows of a record: the agreement, its controls, nulls and reliability.
 
@@ -56,24 +57,25 @@ def add_pointwise(
         probe: The shared probe.
         null_draws: Partner maps of the null.
         seed: Seed of the random ranking and of the null.
+        minimum: With fewer instances there is no estimate.
 
     Returns:
         The pooled estimate of each version, and of ``"embedding"`` where the record has one; their
         ``informativeness`` and ``local`` (support) are the pointwise values.
     """
-    owner = record.row_instance
     main = next(iter(versions))
     estimates: dict[str, MIEstimate] = {}
     orders: dict[str, Measured] = {}
     for name, version in versions.items():
-        found = probe.estimate(record.hidden, version.y[owner], owner)
+        found = _estimate(record, version.y, probe, minimum)
         estimates[name] = found
         informativeness = _information(found, "informativeness")
         orders[name] = _tau(record, version.attention, informativeness, found, "informativeness")
         values: dict[str, Any] = {}
         if name in (main, "label") and informativeness is not None:
             values = _null(record, version.attention, informativeness, null_draws, seed)
-            values["reliability"] = pointwise_reliability(record, version.y, probe, seed=seed).mean()
+            repeated = pointwise_reliability(record, version.y, probe, seed=seed)
+            values["reliability"] = repeated.mean()
         rows.add_measured("pointwise", "kendall_tau_b", "informativeness", name, "hidden", orders[name], **values)
         support = _tau(record, version.attention, _information(found, "local"), found, "support")
         rows.add_measured("pointwise", "kendall_tau_b", "support", name, "hidden", support)
@@ -84,7 +86,7 @@ def add_pointwise(
         name = f"{main} minus permuted attention"
         rows.add_measured("pointwise", "kendall_tau_b", "informativeness", name, "hidden", excess)
     if record.embedding is not None:
-        found = probe.estimate(record.embedding, versions[main].y[owner], owner)
+        found = _estimate(record, versions[main].y, probe, minimum, state="embedding")
         estimates["embedding"] = found
         informativeness = _information(found, "informativeness")
         tau = _tau(record, record.attention, informativeness, found, "informativeness")
@@ -92,6 +94,15 @@ def add_pointwise(
         rows.add_measured("pointwise", "kendall_tau_b", "informativeness", main, "embedding", tau, **values)
     _add_controls(rows, record, decoder, seed)
     return estimates
+
+
+def _estimate(record: AttentionRecord, y: IntArray, probe: Probe, minimum: int, *, state: str = "hidden") -> MIEstimate:
+    if record.n_instances < minimum:
+        reason = f"fewer than {minimum} instances"
+        return MIEstimate.undefined(reason, n=record.n_rows, signature=probe.signature)
+    owner = record.row_instance
+    column = record.hidden if state == "hidden" or record.embedding is None else record.embedding
+    return probe.estimate(column, y[owner], owner)
 
 
 def _information(found: MIEstimate, name: str) -> FloatArray | None:
@@ -106,10 +117,17 @@ def _tau(
     return kendall_tau_b(attention, order, record.offsets, names=("attention", name))
 
 
+def partner_note(found: PartnerNull) -> str:
+    """What the reader of a partner null must know: why there is none, or whom it leaves out."""
+    if found.reason:
+        return f" ({found.reason})"
+    return f" ({found.n_without_partner} instances are alone with their length)" if found.n_without_partner else ""
+
+
 def _null(record: AttentionRecord, attention: FloatArray, order: FloatArray, draws: int, seed: int) -> dict[str, Any]:
     found = partner_null(order, attention, record.offsets, rng=seed, n_resamples=draws)
     return {
-        "null": "attention of another instance of the same length" + (f" ({found.reason})" if found.reason else ""),
+        "null": "attention of another instance of the same length" + partner_note(found),
         "null_mean": found.null_mean,
         "p": found.p,
         "smallest_p": found.smallest_p,

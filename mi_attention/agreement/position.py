@@ -11,7 +11,7 @@ from mi_attention.agreement.profiles import Profile
 from mi_attention.agreement.reliability import profile_reliability
 from mi_attention.agreement.rows import Rows, difference, undefined_measure
 from mi_attention.interface import AttentionRecord, BoolArray, FloatArray, Measured
-from mi_attention.measures import kendall_tau_b, somers_d, weighted_tau
+from mi_attention.measures import kendall_tau_b, smallest_p, somers_d, weighted_tau
 from mi_attention.statistics import AttentionOrder, attention_order, bootstrap_means, shift_null
 
 __all__ = ["add_position", "order_of_complete_instances"]
@@ -46,7 +46,9 @@ def add_position(
     for profile in profiles:
         name, state = profile.output, profile.state
         known = ~np.isnan(profile.nats)
-        _add_mean_rows(rows, record, profile, known, estimand, seed, full=name == main and state == "hidden")
+        hidden = state == "hidden"
+        full, reliable = hidden and name == main, hidden and name in (main, "label")
+        _add_mean_rows(rows, record, profile, known, estimand, seed, full=full, reliability=reliable)
         if estimand == "position":
             found = _inside(record, profile, profile.nats)
             error = _profile_error(record, profile) if known.all() else None
@@ -81,6 +83,7 @@ def _add_mean_rows(
     seed: int,
     *,
     full: bool,
+    reliability: bool,
 ) -> None:
     """E1: tau of the profile and the mean attention, MI error and sampling of instances in the interval."""
     name, state = profile.output, profile.state
@@ -110,13 +113,18 @@ def _add_mean_rows(
         )
         values |= {"ci_low": interval.percentile_low, "ci_high": interval.percentile_high}
         values |= {"interval": "bootstrap over instances, MI error included", "reason": interval.reason}
-        if state == "hidden" and profile.output in ("prediction", "label"):
-            reliability = profile_reliability(record, profile, seed=seed)
-            values |= {"reliability": reliability.split_half, "ceiling": reliability.ceiling}
+        if reliability:
+            repeated = profile_reliability(record, profile, seed=seed)
+            values |= {"reliability": repeated.split_half, "ceiling": repeated.ceiling}
+            if repeated.reason:
+                values["reason"] = "; ".join(filter(None, [str(values["reason"]), f"ceiling: {repeated.reason}"]))
         if estimand == "position":
             null = shift_null(nats, attention)
             values |= {"null": "circular shifts of the profile", "null_mean": null.null_mean}
             values |= {"p": null.p, "smallest_p": null.smallest_p}
+    if smallest_p(int(known.sum())) > 0.05:
+        few = f"{int(known.sum())} units: no order of so few can reach p .05"
+        values["reason"] = "; ".join(filter(None, [str(values["reason"]), few]))
     if undefined:
         values["reason"] = "; ".join(filter(None, [str(values["reason"]), f"{undefined} units without an estimate"]))
     rows.add(estimand, "kendall_tau_b", "mutual information", name, state, estimate=found.values[0], **shared, **values)
@@ -147,9 +155,9 @@ def _inside(record: AttentionRecord, profile: Profile, nats: FloatArray) -> Meas
     counts = present.sum(axis=0)
     if (~np.isnan(nats)).sum() < 2:
         causes = dict.fromkeys(estimate.reason for estimate in profile.estimates if estimate.reason)
-        why = "; ".join(causes) or "fewer than two positions"
+        why = "; ".join(causes) or "fewer than two positions with an estimate"
         return undefined_measure(record.n_instances, f"no information profile ({why})")
-    out = undefined_measure(record.n_instances, "fewer than two positions")
+    out = undefined_measure(record.n_instances, "too short for the panel of positions")
     usable = counts >= 2
     if not usable.any():
         return out
@@ -212,8 +220,8 @@ def _add_truth(rows: Rows, record: AttentionRecord, profiles: list[Profile], tru
         n_instances=record.n_instances,
     )
     for profile in profiles:
-        if profile.output == "label":
-            known = ~np.isnan(profile.nats)
+        known = ~np.isnan(profile.nats)
+        if profile.output == "label" and known.sum() >= 2:
             value = kendall_tau_b(profile.nats[known], truth[known], names=("information", "true information"))
             rows.add(
                 "recovery",

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.stats import norm
 
 from mi_attention.agreement.profiles import Profile
 from mi_attention.agreement.rows import Rows
+from mi_attention.estimators import level_standard_error
 from mi_attention.interface import AttentionRecord, FloatArray
 from mi_attention.measures import kendall_tau_b
 from mi_attention.statistics import bootstrap_means
 
-__all__ = ["add_ranks"]
+__all__ = ["add_ranks", "is_constant"]
 
 
 def add_ranks(rows: Rows, record: AttentionRecord, profiles: list[Profile], main: str, *, seed: int) -> None:
@@ -34,7 +36,7 @@ def add_ranks(rows: Rows, record: AttentionRecord, profiles: list[Profile], main
         shared: dict[str, float] = {"n_instances": panel, "undefined": missing}
         shared["undefined_share"] = missing / record.n_instances
         reasons = [estimate.reason for estimate in profile.estimates if estimate.status != "ok"]
-        if _constant(record, profile.attention):
+        if is_constant(record, profile.attention):
             reasons.insert(0, "constant attention: its ranks are arbitrary")
         if reasons:
             for measure, unit in (("kendall_tau_b", "tau"), ("first_rank", "nats"), ("first_rank_share", "share")):
@@ -66,12 +68,12 @@ def add_ranks(rows: Rows, record: AttentionRecord, profiles: list[Profile], main
             reason=tau.reasons[0] or interval.reason,
             **shared,
         )
-        _add_first(rows, profile, shared)
+        _add_first(rows, profile, shared, rows.level)
         if state == "hidden":
-            first[name] = (profile.estimates[0].nats, profile.estimates[0].standard_error)
+            first[name] = (profile.estimates[0].nats, level_standard_error(profile.estimates[0]))
     if main in first and "permuted attention" in first:
         (value, error), (baseline, baseline_error) = first[main], first["permuted attention"]
-        spread = 1.959963984540054 * float(np.hypot(error, baseline_error))
+        spread = float(norm.ppf(0.5 + rows.level / 2) * np.hypot(error, baseline_error))
         rows.add(
             "rank",
             "first_rank",
@@ -86,10 +88,11 @@ def add_ranks(rows: Rows, record: AttentionRecord, profiles: list[Profile], main
         )
 
 
-def _add_first(rows: Rows, profile: Profile, shared: dict[str, float]) -> None:
+def _add_first(rows: Rows, profile: Profile, shared: dict[str, float], level: float) -> None:
     top = profile.estimates[0]
-    spread = 1.959963984540054 * top.standard_error
+    spread = norm.ppf(0.5 + level / 2) * level_standard_error(top)
     ceiling = top.ceiling or np.nan
+    most = np.inf if top.ceiling is None else top.ceiling
     for measure, scale, unit in (("first_rank", 1.0, "nats"), ("first_rank_share", 1 / ceiling, "share of H(Y)")):
         rows.add(
             "rank",
@@ -99,14 +102,14 @@ def _add_first(rows: Rows, profile: Profile, shared: dict[str, float]) -> None:
             profile.state,
             estimate=top.nats * scale,
             ci_low=(top.nats - spread) * scale,
-            ci_high=(top.nats + spread) * scale,
-            interval="normal, standard error of the estimator",
+            ci_high=min(top.nats + spread, most) * scale,
+            interval="normal, standard error of the estimator, capped at H(Y)",
             unit=unit,
             **shared,
         )
 
 
-def _constant(record: AttentionRecord, attention: FloatArray) -> bool:
+def is_constant(record: AttentionRecord, attention: FloatArray) -> bool:
     """Whether every instance's attention is constant."""
     low = np.minimum.reduceat(attention, record.offsets[:-1])
     high = np.maximum.reduceat(attention, record.offsets[:-1])

@@ -85,8 +85,12 @@ def pointwise_reliability(record: AttentionRecord, y: IntArray, probe: Probe, *,
         return pointwise_reliability(record.select(sample), y[sample], probe, seed=seed)
     n = record.n_instances
     part = rng.permutation(n) % 3
-    if any(len(np.unique(y[part == k])) < len(np.unique(y)) for k in range(3)):
-        return undefined_measure(n, "a class is missing in a third of the instances")
+    classes, codes = np.unique(y, return_inverse=True)
+    counts = [np.bincount(codes[part == k], minlength=len(classes)) for k in range(3)]
+    if n < 60:
+        return undefined_measure(n, "fewer than 60 instances: a third of them is too few for a probe")
+    if len(classes) < 2 or min(int(count.min()) for count in counts) < 2:
+        return undefined_measure(n, "a class has fewer than two instances in a third of them")
     owner = record.row_instance
     informativeness = np.empty((2, record.n_rows))
     fitted = []

@@ -85,6 +85,8 @@ class Rows:
         """
         n = len(found.values)
         variance = 0.0
+        # A profile shared by all instances has an error that the values of the instances do not show.
+        missing_error = " (MI error not included)" if estimand == "instance" and profile_error is None else ""
         if profile_error is not None:
             variance = float(profile_error.var(ddof=1))
             draws = pd.DataFrame({"draw": np.arange(len(profile_error)), "value": profile_error})
@@ -104,7 +106,7 @@ class Rows:
             estimate=found.mean(),
             ci_low=interval.ci_low,
             ci_high=interval.ci_high,
-            interval=interval.scope,
+            interval=interval.scope + missing_error,
             n_instances=n - undefined,
             undefined=undefined,
             undefined_share=undefined / n,

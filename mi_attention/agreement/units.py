@@ -8,6 +8,7 @@ information (see ``pointwise``).
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ class Alignment:
         repeated: True where one instance may give several rows to a unit, so that rows are not
             independent and folds and errors must go by instance.
         notes: What was left out or is arbitrary, for the reader of the table.
+        relative: True where instances of different lengths share units; see ``attention_by_instance``.
     """
 
     kind: str
@@ -37,6 +39,7 @@ class Alignment:
     rows: tuple[IntArray, ...]
     repeated: bool
     notes: tuple[Note, ...] = ()
+    relative: bool = False
 
     def __len__(self) -> int:
         """U."""
@@ -69,8 +72,14 @@ class Alignment:
         return np.searchsorted(record.offsets, self.rows[u], side="right") - 1
 
     def attention_by_instance(self, record: AttentionRecord, attention: FloatArray) -> FloatArray:
-        """``(U, N)`` mean attention of each instance on each unit, NaN where it has no row there."""
+        """``(U, N)`` mean attention of each instance on each unit, NaN where it has no row there.
+
+        Where instances of different lengths share units (bins, token types) it is attention in multiples of uniform
+        attention, a·T: plain weights are larger in short instances, and their mean would measure length.
+        """
         n = record.n_instances
+        if self.relative:
+            attention = _relative(record, attention)
         means = [_mean_at(self.owners(record, u), attention[rows], n) for u, rows in enumerate(self.rows)]
         return np.stack(means) if means else np.empty((0, n))
 
@@ -80,6 +89,17 @@ class Alignment:
         for u, values in enumerate(local):
             out[u] = _mean_at(self.owners(record, u), values, record.n_instances)
         return out
+
+
+def _relative(record: AttentionRecord, attention: FloatArray) -> FloatArray:
+    """``(M,)`` attention in multiples of uniform attention, exactly 1 throughout an instance of constant attention."""
+    lengths = record.lengths
+    weights = np.asarray(attention, dtype=np.float64)
+    total = np.add.reduceat(weights, record.offsets[:-1])
+    low, high = (reduce.reduceat(weights, record.offsets[:-1]) for reduce in (np.minimum, np.maximum))
+    # An instance whose mass is all on the sink has no relative weights; it is constant, and so 1 throughout.
+    scale = np.where(low == high, 0.0, lengths / np.where(total > 0, total, 1.0))
+    return np.where(np.repeat(low == high, lengths), 1.0, weights * np.repeat(scale, lengths))
 
 
 def _mean_at(owner: IntArray, values: FloatArray, n: int) -> FloatArray:
@@ -94,13 +114,14 @@ def align_positions(record: AttentionRecord, *, bins: int | None = None) -> Alig
     Args:
         record: The record.
         bins: Number of bins of relative position. None means: the positions themselves where all
-            instances have the same length, else 10 bins.
+            instances have the same length, else as many bins, up to 10, as nine of ten instances have positions.
 
     Returns:
-        The alignment. A bin may hold several states of one long instance and none of a short one.
+        The alignment. Bins are filled from one panel, the instances with at least as many positions as there are
+        bins, so that every bin holds states of the same instances; a bin may hold several of a long one.
 
     Raises:
-        ValueError: if ``bins`` is less than 2.
+        ValueError: if ``bins`` is less than 2, or no instance has as many positions.
     """
     if bins is not None and bins < 2:
         raise ValueError(f"bins is {bins}; use at least 2, or None for the positions themselves")
@@ -109,8 +130,11 @@ def align_positions(record: AttentionRecord, *, bins: int | None = None) -> Alig
         starts = record.offsets[:-1]
         positions = range(int(lengths[0]))
         return Alignment("position", tuple(f"{t}" for t in positions), tuple(starts + t for t in positions), False)
-    count = bins or 10
+    count = bins or int(np.clip(np.quantile(lengths, 0.1, method="lower"), 2, 10))
+    if lengths.max() < count:
+        raise ValueError(f"no instance has {count} positions (the longest has {lengths.max()}); ask for fewer bins")
     relative = (record.row_position * count) // np.repeat(lengths, lengths)
+    relative[np.repeat(lengths < count, lengths)] = count
     order = np.argsort(relative, kind="stable")
     bounds = np.searchsorted(relative[order], np.arange(count + 1))
     rows = tuple(order[bounds[b] : bounds[b + 1]] for b in range(count))
@@ -118,8 +142,8 @@ def align_positions(record: AttentionRecord, *, bins: int | None = None) -> Alig
     notes = [Note(f"lengths differ, so that positions are {count} bins of relative position")]
     short = int((lengths < count).sum())
     if short:
-        notes.append(Note(f"instances shorter than {count} positions, which miss some bins", short, len(lengths)))
-    return Alignment("position", names, rows, bool((lengths > count).any()), tuple(notes))
+        notes.append(Note(f"instances shorter than {count} positions, left out by position", short, len(lengths)))
+    return Alignment("position", names, rows, bool((lengths > count).any()), tuple(notes), relative=True)
 
 
 def align_ranks(record: AttentionRecord, attention: FloatArray, *, ranks: int = 5, seed: int = 0) -> Alignment:
@@ -151,11 +175,11 @@ def align_ranks(record: AttentionRecord, attention: FloatArray, *, ranks: int = 
     if len(panel) < record.n_instances:
         short = record.n_instances - len(panel)
         notes.append(Note(f"instances shorter than {ranks} positions, left out by rank", short, record.n_instances))
-    following = [*rows[1:], order[starts + ranks] if ranks < lengths[panel].min() else None]
     tied = np.zeros(len(panel), dtype=bool)
-    for here, after in zip(rows, following, strict=True):
-        if after is not None:
-            tied |= attention[here] == attention[after]
+    for here, after in pairwise(rows):
+        tied |= attention[here] == attention[after]
+    longer = lengths[panel] > ranks
+    tied[longer] |= attention[rows[-1][longer]] == attention[order[starts[longer] + ranks]]
     if tied.any():
         notes.append(Note("instances with exact ties at these ranks, broken at random", int(tied.sum()), len(panel)))
     return Alignment("rank", tuple(str(k + 1) for k in range(ranks)), rows, False, tuple(notes))
@@ -186,4 +210,4 @@ def align_tokens(record: AttentionRecord, *, minimum: int = 100, most: int = 20)
     bounds = np.searchsorted(token_ids[order], np.arange(len(record.vocabulary) + 1))
     rows = tuple(order[bounds[token] : bounds[token + 1]] for token in kept)
     note = Note(f"token types shown of those in at least {minimum} instances", len(kept), len(frequent))
-    return Alignment("token", tuple(record.vocabulary[token] for token in kept), rows, True, (note,))
+    return Alignment("token", tuple(record.vocabulary[token] for token in kept), rows, True, (note,), relative=True)

@@ -41,7 +41,7 @@ class Unit:
             raise ValueError(f"groups must be {self.y.shape} to match y, got shape {self.groups.shape}")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MIEstimate:
     """Mutual information of one unit, with all that is needed to defend it.
 
@@ -76,6 +76,19 @@ class MIEstimate:
     signature: str
     informativeness: FloatArray | None = None
     groups: IntArray | None = None
+
+    def __repr__(self) -> str:
+        """The value with its error and signature, not the pointwise values."""
+        if self.status == "undefined":
+            return f"MIEstimate(undefined: {self.reason}; n={self.n}; {self.signature})"
+        parts = [f"{self.nats:.4f} nats", f"standard error {self.standard_error:.4f}"]
+        parts += [] if self.lower_bound is None else [f"held out {self.lower_bound:.4f}"]
+        parts += [] if self.ceiling is None else [f"ceiling {self.ceiling:.4f}"]
+        return f"MIEstimate({', '.join(parts)}; n={self.n}; {self.signature})"
+
+    def __float__(self) -> float:
+        """``nats``."""
+        return self.nats
 
     @classmethod
     def undefined(cls, reason: str, *, n: int, signature: str, ceiling: float | None = None) -> MIEstimate:

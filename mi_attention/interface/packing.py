@@ -16,8 +16,11 @@ __all__ = ["pack_arrays"]
 
 
 def _to_numpy(name: str, value: Any) -> NDArray[Any]:
-    detach = getattr(value, "detach", None)
-    array = np.asarray(detach().cpu().numpy() if detach is not None else value)
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        # NumPy has no bfloat16.
+        value = (value.float() if "bfloat16" in str(value.dtype) else value).numpy()
+    array = np.asarray(value)
     if array.dtype == object:
         raise ValueError(
             f"{name} is not a rectangular array; pass a list with one array an instance for every ragged argument"
@@ -43,6 +46,7 @@ class _Layout:
     ) -> None:
         self.excluded = 0
         self.mask: BoolArray | None = None
+        self.packed = False
         self.ragged = _is_ragged(hidden)
         if self.ragged:
             parts = [_to_numpy("hidden", part) for part in hidden]
@@ -74,7 +78,8 @@ class _Layout:
                 raise ValueError("every instance is empty or fully masked: there is nothing to record")
         elif not self.kept.all():
             raise ValueError(
-                f"instance {first_true(~self.kept)} has no positions (fully masked or empty): its attention is "
+                f"instance {first_true(~self.kept)} has no positions (fully masked or empty; is the mask 1 where a "
+                "position is real?): its attention is "
                 'undefined; leave it out, or pass empty="exclude" to have such instances left out and counted'
             )
 
@@ -113,6 +118,7 @@ class _Layout:
         if self.lengths.ndim != 1 or self.lengths.sum() != len(array) or (self.lengths < 0).any():
             raise ValueError(f"the lengths sum to {self.lengths.sum()} but hidden has {len(array)} rows")
         self.width = 0
+        self.packed = True
         self.hidden = array
 
     def column(self, name: str, value: Any, ndim: int) -> NDArray[Any]:
@@ -120,8 +126,9 @@ class _Layout:
         if self.mask is not None:
             array = _to_numpy(name, value)
             if array.shape[:2] != self.mask.shape or array.ndim != ndim + 1:
-                expected = self.mask.shape if ndim == 1 else (*self.mask.shape, "E")
-                raise ValueError(f"{name} must be {expected} to match hidden, got shape {array.shape}")
+                expected = f"{self.mask.shape}" if ndim == 1 else f"({self.mask.shape[0]}, {self.mask.shape[1]}, E)"
+                hint = "; choose one head or average over heads" if name == "attention" and array.ndim > 2 else ""
+                raise ValueError(f"{name} must be {expected} to match hidden, got shape {array.shape}{hint}")
             if name == "attention":
                 outside = np.where(self.mask, 0.0, np.nan_to_num(array, nan=0.0))
                 if (np.abs(outside).sum(axis=1) > SUM_TOLERANCE).any():
@@ -157,10 +164,14 @@ class _Layout:
         """Token indices and the strings they stand for."""
         if tokens is None:
             return None, ()
-        if len(tokens) != len(self.all_lengths):
-            raise ValueError(f"tokens has {len(tokens)} instances but hidden has {len(self.all_lengths)}")
+        rows: Sequence[Any] = tokens
+        if self.packed and len(tokens) == int(self.all_lengths.sum()) and np.ndim(tokens[0]) == 0:
+            ends = np.cumsum(self.all_lengths)
+            rows = [tokens[end - length : end] for end, length in zip(ends, self.all_lengths, strict=True)]
+        if len(rows) != len(self.all_lengths):
+            raise ValueError(f"tokens has {len(rows)} instances but hidden has {len(self.all_lengths)}")
         words: list[str] = []
-        for i, row in enumerate(tokens):
+        for i, row in enumerate(rows):
             given = list(row)
             if self.mask is not None and len(given) == self.width != self.all_lengths[i]:
                 given = [word for word, real in zip(given, self.mask[i], strict=True) if real]
@@ -246,7 +257,15 @@ def _as_integers(name: str, array: NDArray[Any]) -> IntArray:
 def _as_head(head: Any) -> LinearHead | None:
     if head is None or isinstance(head, LinearHead):
         return head
-    weight, bias = (_as_float("head", _to_numpy("head", part)) for part in head)
+    if hasattr(head, "weight") and hasattr(head, "bias"):
+        head = (head.weight, head.bias)
+    if not isinstance(head, (tuple, list)) or len(head) != 2:
+        raise ValueError(
+            "head must be (weight (C, H), bias (C,)), a LinearHead, or a linear layer with weight and bias"
+        )
+    weight = _as_float("head", _to_numpy("head", head[0]))
+    bias = np.zeros(weight.shape[:-1], dtype=weight.dtype) if head[1] is None else _to_numpy("head", head[1])
+    bias = _as_float("head", bias)
     if weight.ndim == 1 or (weight.ndim == 2 and weight.shape[0] == 1):
         weight = np.stack([np.zeros_like(weight.reshape(-1)), weight.reshape(-1)])
         bias = np.array([0.0, float(bias.reshape(-1)[0])], dtype=weight.dtype)
@@ -268,6 +287,8 @@ def _as_probabilities(
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if logits:
+        if values.ndim == 2 and (values >= 0).all() and np.allclose(values.sum(axis=1), 1, atol=1e-6):
+            raise ValueError("output holds probabilities (each row sums to 1), but logits=True; leave logits out")
         values = np.stack([np.zeros_like(values), values], axis=1) if values.ndim == 1 else values
         if values.ndim != 2 or np.isnan(values).any():
             raise ValueError(f"output must be (N, C) logits without NaN, got shape {values.shape}")

@@ -17,7 +17,7 @@ from mi_attention.interface.validation import BLOCK_NUMBERS, PER_INSTANCE, PER_R
 __all__ = ["AttentionRecord"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AttentionRecord:
     """What one attention distribution of one model did on one set of instances.
 
@@ -103,7 +103,7 @@ class AttentionRecord:
             output: ``(N, C)`` probabilities or, with ``logits=True``, logits. A vector ``(N,)`` is the
                 probability (or logit) of class 1 of two; integers ``(N,)`` are predicted classes.
             mask: ``(N, T)``, True (or 1) where a position is real.
-            tokens: One list of strings an instance, padding left out or not.
+            tokens: One list of strings an instance, padding left out or not; for packed arrays also one flat list.
             label: ``(N,)`` gold classes.
             lengths: ``(N,)`` positions of each instance.
             offsets: ``(N + 1,)`` for packed arrays.
@@ -112,8 +112,8 @@ class AttentionRecord:
             rationale: Human evidence in [0, 1].
             embedding: Input vectors before the encoder.
             sink: ``(N,)`` attention mass on positions that are not in the record.
-            head: ``LinearHead`` or ``(weight (C, H), bias (C,))``; a single-logit head ``(H,)``, ``()``
-                is accepted for two classes.
+            head: ``LinearHead``, a linear layer with ``weight`` and ``bias``, or ``(weight (C, H), bias (C,))`` (bias
+                may be None); a single-logit head ``(H,)``, ``()`` is accepted for two classes.
             meta: JSON-able facts.
             logits: ``output`` holds logits.
             empty: ``"exclude"`` leaves instances without any real position out and counts them in
@@ -145,6 +145,15 @@ class AttentionRecord:
             empty=empty,
         )
         return cls(**columns)
+
+    def __repr__(self) -> str:
+        """Sizes and what there is, not the arrays."""
+        optional = [name for name in (*PER_ROW, *PER_INSTANCE, "head") if getattr(self, name) is not None]
+        given = [name for name in optional if name not in ("hidden", "attention", "output")]
+        return (
+            f"AttentionRecord({self.n_instances} instances, {self.n_rows} positions, hidden {self.hidden.shape[1]}, "
+            f"{self.n_classes} classes; {', '.join(given) or 'nothing optional'})"
+        )
 
     @property
     def n_instances(self) -> int:

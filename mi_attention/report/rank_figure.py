@@ -102,7 +102,11 @@ def rank_figure(profile: pd.DataFrame, *, width: float = TWO_COLUMNS) -> Figure:
             axes.set_title(wrap(cell.title, panel_width))
             integer_ticks(axes, np.concatenate([line.x for line in lines]))
             said = [wrap(note, panel_width, 6.5) for note in notes if note]
-            axes.set_xlabel("\n".join(["attention rank (1 = most attended)" if width > 4 else "attention rank", *said]))
+            axes.set_xlabel(
+                "\n".join(
+                    ["attention rank (1 = most attended)" if width > 4 and n_columns < 4 else "attention rank", *said]
+                )
+            )
             if number % n_columns == 0:
                 axes.set_ylabel("MI (nats)")
         figure.suptitle(wrap(common_settings(rows), width, 7.5))

@@ -16,6 +16,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import stats
 
 from mi_attention.interface import FloatArray
 from mi_attention.statistics.seeds import t_bounds
@@ -141,7 +142,8 @@ def crossed_interval(values: ArrayLike, level: float = 0.95, *, profile_variance
             see the module's docstring. The same instances, in the same order, for all seeds.
         level: Coverage in (0, 1).
         profile_variance: Variance of the grand mean from the error of what all its values were computed
-            from; its degrees of freedom are taken as N − 1. 0 where the values hold no such error.
+            from; its degrees of freedom are taken as N − 1, but the interval is never narrower than without it.
+            0 where the values hold no such error.
 
     Returns:
         The interval; without one, and with the reason, where fewer than two complete instances remain
@@ -176,10 +178,17 @@ def crossed_interval(values: ArrayLike, level: float = 0.95, *, profile_variance
             residual_part = float((residual**2).sum() / cells / (seeds * instances))
             squared = max(seed_part + instance_part - residual_part, seed_part, instance_part)
             spread = seed_part**2 / (seeds - 1) + instance_part**2 / (instances - 1) + residual_part**2 / cells
-            freedom = squared**2 / spread
+            freedom = squared**2 / spread if squared > 0 else 1.0
         total = squared + profile_variance
-        freedom = total**2 / (squared**2 / freedom + profile_variance**2 / (instances - 1))
-        standard_error = float(np.sqrt(total))
+        if total > 0:
+            combined = total**2 / (squared**2 / freedom + profile_variance**2 / (instances - 1))
+            standard_error = float(np.sqrt(total))
+            # A further error must not narrow the interval by the many degrees of freedom it is known with.
+            narrower = stats.t.ppf(0.5 + level / 2, combined) * standard_error
+            if squared == 0 or narrower >= stats.t.ppf(0.5 + level / 2, freedom) * np.sqrt(squared):
+                freedom = combined
+        else:
+            freedom, reason = nan, "no spread: neither the means of seeds nor those of instances differ"
     low, high = (nan, nan) if reason else t_bounds(kept.estimate, standard_error, freedom, level)
     return CrossedInterval(
         estimate=kept.estimate,

@@ -21,13 +21,12 @@ from mi_attention.estimators import make_estimator
 from mi_attention.models import train
 from mi_attention.records import record_from_classifier
 from mi_attention.study.config import DataConfig
-from mi_attention.study.grid import Cell
+from mi_attention.study.grid import PACKAGES, Cell
 from mi_attention.study.store import CellStore
 
 __all__ = ["load_data", "run_cell", "versions"]
 
 NOTE_COLUMNS = ["note", "count", "total"]
-PACKAGES = ("mi-attention", "torch", "numpy", "scipy", "scikit-learn", "pandas", "entmax")
 
 
 def load_data(config: DataConfig) -> Dataset:
@@ -52,7 +51,7 @@ def _load(source: str, options: str) -> Dataset:
 
 def versions() -> dict[str, str]:
     """Versions of Python and of every package that numbers depend on."""
-    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    return {"python": platform.python_version()} | {name: version(name) for name in (*PACKAGES, "pandas")}
 
 
 def run_cell(cell: Cell, store: CellStore) -> str:

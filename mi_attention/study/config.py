@@ -128,7 +128,9 @@ class AnalysisConfig(_Frozen):
 class StudyConfig(_Frozen):
     """A whole study."""
 
-    name: str = Field(min_length=1, description="Name of the study, of its folder and of its tables")
+    name: str = Field(
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9 ._-]*$", description="Name of the study, of its folder and of its tables"
+    )
     description: str = Field(default="", description="What it asks, printed above the tables")
     seeds: tuple[int, ...] = Field(default=(0, 1, 2), min_length=1)
     data: tuple[DataConfig, ...] = Field(min_length=1)
@@ -161,7 +163,9 @@ def _listed(value: dict[str, Any]) -> dict[str, Any]:
     if isinstance(value.get("data"), dict):
         value["data"] = [value["data"]]
     if isinstance(value.get("seeds"), int):
-        value["seeds"] = [value["seeds"]]
+        raise ValueError(
+            f"seeds must be a list such as [0, 1, 2], got {value['seeds']} (write [{value['seeds']}] for one)"
+        )
     for section, axes in _AXES.items():
         if isinstance(value.get(section), dict):
             value[section] = dict(value[section])
@@ -213,6 +217,10 @@ def _explain(problem: Any) -> str:
     given = problem.get("input")
     shown = f" (got {given!r})" if isinstance(given, (str, int, float, bool, list)) else ""
     message = str(problem["msg"]).removeprefix("Value error, ")
+    if problem["type"] == "too_short":
+        message = "must not be empty"
+    if problem["type"] == "string_pattern_mismatch":
+        message = "must begin with a letter or digit and hold only letters, digits, spaces and . _ -"
     return f"{'.'.join(place) or 'the file'}: {message}{shown}"
 
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mi_attention.models.config import ClassifierConfig, TrainingConfig
 from mi_attention.study.config import AnalysisConfig, DataConfig, StudyConfig
@@ -17,6 +17,7 @@ __all__ = ["CELL_COLUMNS", "Cell", "cells_of"]
 
 # Raised when the same configuration would give other numbers: stored cells of an older format are not reused.
 FORMAT = 1
+PACKAGES = ("mi-attention", "torch", "numpy", "scipy", "scikit-learn", "entmax")
 
 CELL_COLUMNS = ("data", "encoder", "score", "normalizer", "temperature", "freeze", "seed")
 
@@ -34,6 +35,7 @@ class Cell(BaseModel):
     classifier: ClassifierConfig
     training: TrainingConfig
     analysis: AnalysisConfig
+    key: str = Field(default="", description="Hash of all that can change the numbers; the cell's file is named by it")
 
     @property
     def labels(self) -> dict[str, Any]:
@@ -48,19 +50,18 @@ class Cell(BaseModel):
             "seed": self.training.seed,
         }
 
-    @property
-    def key(self) -> str:
-        """Hash of the configuration, the content of the data and the release: a file of that name is this cell."""
+    def with_key(self) -> Cell:
+        """The cell with the hash of its configuration, its data's content, and the versions it is computed with."""
         facts = {
             "format": FORMAT,
-            "release": version("mi-attention"),
+            "versions": {name: version(name) for name in PACKAGES},
             "fingerprint": self.fingerprint,
             "classifier": self.classifier.model_dump(mode="json"),
             "training": self.training.model_dump(mode="json"),
             "analysis": self.analysis.model_dump(mode="json"),
         }
         text = json.dumps(facts, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]
+        return self.model_copy(update={"key": hashlib.sha256(text.encode("utf-8")).hexdigest()[:32]})
 
     def __str__(self) -> str:
         """``sst2 mlp additive softmax 1 seed 0``."""
@@ -105,7 +106,7 @@ def cells_of(study: StudyConfig, fingerprints: Mapping[int, tuple[str, str]]) ->
                         }
                         classifier = _classifier(facts)
                         for training in _trainings(study):
-                            cell = Cell(
+                            unkeyed = Cell(
                                 data=study.data[index],
                                 data_name=name,
                                 fingerprint=fingerprint,
@@ -115,6 +116,7 @@ def cells_of(study: StudyConfig, fingerprints: Mapping[int, tuple[str, str]]) ->
                                 training=training,
                                 analysis=study.analysis,
                             )
+                            cell = unkeyed.with_key()
                             cells[cell.key] = cell
     return list(cells.values())
 

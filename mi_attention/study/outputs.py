@@ -33,7 +33,7 @@ from mi_attention.report import (
 from mi_attention.study.cell import versions
 from mi_attention.study.config import StudyConfig
 from mi_attention.study.run import Plan
-from mi_attention.study.summary import RANK_HEADERS, SUMMARY_HEADERS, rank_summary, summary
+from mi_attention.study.summary import SUMMARY_HEADERS, rank_headers, rank_summary, summary
 from mi_attention.study.tables import GROUP_COLUMNS, StudyTables
 
 __all__ = ["write_outputs"]
@@ -42,9 +42,9 @@ INTERVALS = [("estimate", "ci_low", "ci_high"), ("tau", "tau_low", "tau_high"), 
 
 READING = """\
 Every row pools the seeds of one combination. **tau-b** is Kendall's rank correlation, inside each instance, of the
-attention weights with the pointwise informativeness of the states, KL(q(·|h) ‖ p) of a cross-fitted probe, averaged
-over instances and seeds; its interval is for new seeds and new instances together (one seed: for new instances of
-that run). It is to be read against the columns beside it:
+attention weights with the pointwise informativeness of the states about the output (here: OUTPUT), KL(q(·|h) ‖ p) of
+a cross-fitted probe, averaged over instances and seeds; its interval is for new seeds and new instances together (one
+seed: for new instances of that run). It is to be read against the columns beside it:
 
 - **p**, **partner null**: the same tau with the attention of *another* instance of the same length, and the share of
   partner maps that reach the tau seen.
@@ -58,7 +58,7 @@ that run). It is to be read against the columns beside it:
 - **reliability**: tau-b between the orders of two probes fitted on disjoint thirds of the instances; no order can be
   expected to agree with attention much better than with itself.
 - **skew**: normalised skewness of the attention (1: all on one position). **undefined**: share of instances without an
-  order, such as those with constant attention; they are left out and counted here.
+  order in every seed, such as those with constant attention; they are left out and counted here.
 
 Agreement is not faithfulness: it says that attention ranks states as their information does, not that the model uses
 them in that way.
@@ -82,9 +82,10 @@ def write_outputs(
     """
     target = Path(directory)
     target.mkdir(parents=True, exist_ok=True)
+    _remove_earlier(target)
     written: list[Path] = []
     signature = _common_signature(tables.agreement)
-    metadata = {"study": study.model_dump(mode="json", exclude={"data": {"__all__": {"path", "vectors"}}})}
+    metadata = {"study": _without_places(study)}
     for name in ("agreement", "profile", "concentration", "training", "runs", "notes"):
         frame = getattr(tables, name)
         if len(frame):
@@ -101,6 +102,7 @@ def write_outputs(
 SHORT_HEADERS = {
     "accuracy": "acc.",
     "partner": "partner",
+    "n_seeds": "seeds",
     "label": "label",
     "uniform": "uniform",
     "embedding": "embed.",
@@ -109,8 +111,41 @@ SHORT_HEADERS = {
     "undefined_share": "undef.",
 }
 # A page holds about ten columns: what a claim rests on, and what stands beside it.
-CLAIM = ("accuracy", "tau", "tau_low", "tau_high", "p", "partner", "label", "uniform", "embedding", "reliability")
+CLAIM = (
+    "n_seeds",
+    "accuracy",
+    "tau",
+    "tau_low",
+    "tau_high",
+    "p",
+    "partner",
+    "label",
+    "uniform",
+    "embedding",
+    "reliability",
+)
 BESIDE = ("skew", "permuted", "excess", "excess_low", "excess_high", "head", "random", "undefined_share")
+
+
+def _without_places(study: StudyConfig) -> dict[str, Any]:
+    """The configuration with the names of files, not where they lie on one machine."""
+    facts = study.model_dump(mode="json")
+    for source in facts["data"]:
+        for key in ("path", "vectors"):
+            if isinstance(source.get(key), str):
+                source[key] = Path(source[key]).name
+    return facts
+
+
+def _remove_earlier(target: Path) -> None:
+    """Tables and figures of an earlier run: one that this run does not write would pass for its result."""
+    tables = ("agreement", "profile", "concentration", "training", "runs", "notes", "summary", "controls", "ranks")
+    for name in tables:
+        for ending in ("parquet", "csv", "tex"):
+            (target / f"{name}.{ending}").unlink(missing_ok=True)
+    for ending in ("pdf", "svg", "png"):
+        for path in (target / "figures").glob(f"*.{ending}"):
+            path.unlink()
 
 
 def _summaries(study: StudyConfig, tables: StudyTables, target: Path, signature: str) -> list[Path]:
@@ -119,8 +154,10 @@ def _summaries(study: StudyConfig, tables: StudyTables, target: Path, signature:
     varying = [name for name in GROUP_COLUMNS if name in first and first[name].nunique() > 1] or ["data"]
     constant = [str(first[name].iloc[0]) for name in GROUP_COLUMNS if name in first and name not in varying]
     setting = f" ({', '.join(constant)})" if constant else ""
-    seeds = int(first["n_seeds"].max())
+    fewest, seeds = int(first["n_seeds"].min()), int(first["n_seeds"].max())
     scope = "instances of one run" if seeds == 1 else f"{seeds} seeds crossed with instances"
+    if fewest < seeds:
+        scope = f"{fewest} to {seeds} seeds crossed with instances (one seed: instances of that run)"
     interval = f"{study.analysis.confidence:.0%} intervals over {scope}"
 
     def write(frame: pd.DataFrame, columns: Sequence[str], headers: dict[str, str], name: str, caption: str) -> None:
@@ -146,8 +183,8 @@ def _summaries(study: StudyConfig, tables: StudyTables, target: Path, signature:
         "summary",
         f"Kendall's tau-b between attention and pointwise informativeness inside an instance{setting}; {interval}; "
         "p and partner: share of maps to the attention of other instances of the same length that reach tau-b, and "
-        "mean tau-b under them; label, uniform, embed.: with the gold label or the prediction under uniform attention as "
-        "output, and with input embeddings in place of states; reliab.: of the informativeness order",
+        "mean tau-b under them; label, uniform, embed.: with the gold label or the prediction under uniform attention "
+        "as output, and with input embeddings in place of states; reliab.: of the informativeness order",
     )
     write(
         first,
@@ -161,7 +198,7 @@ def _summaries(study: StudyConfig, tables: StudyTables, target: Path, signature:
     if len(ranks):
         columns = [str(name) for name in ranks.columns if name not in GROUP_COLUMNS]
         caption = f"Mutual information (nats) of the most attended state, the second and so on, by output{setting}"
-        write(ranks, columns, RANK_HEADERS, "ranks", caption)
+        write(ranks, columns, rank_headers(tables.output), "ranks", caption)
     return written
 
 
@@ -262,10 +299,10 @@ def _page(study: StudyConfig, plan: Plan, tables: StudyTables, target: Path, sig
         columns = _summary_columns(first)
         lines += ["## Does attention rank states as their information does?", ""]
         lines += [to_markdown(first[columns], headers=_headers(SUMMARY_HEADERS, columns), intervals=INTERVALS), ""]
-        lines += [READING]
+        lines += [READING.replace("OUTPUT", tables.output)]
         if len(ranks):
             lines += ["## Information (nats) of the most attended state, the second, and so on", ""]
-            lines += [to_markdown(ranks, headers=_headers(RANK_HEADERS, list(ranks.columns))), ""]
+            lines += [to_markdown(ranks, headers=_headers(rank_headers(tables.output), list(ranks.columns))), ""]
             lines += ["With the prediction as output part of the fall is arithmetic: compare the last column.", ""]
         lines += ["## In words", "", *(f"- {text}" for text in _sentences(tables)), ""]
         lines += ["## Figures", ""]
@@ -279,7 +316,7 @@ def _page(study: StudyConfig, plan: Plan, tables: StudyTables, target: Path, sig
         lines += ["## What was left out or is arbitrary", ""]
         for row in tables.notes.to_dict("records"):
             share = f"{row['count']:.0f} of {row['total']:.0f} " if row["total"] else ""
-            lines.append(f"- {row['data']}: {share}{row['note']} (in {row['cells']} cells)")
+            lines.append(f"- {row['data']}: {share}{row['note']} (in {row['cells']} of the cells)")
         lines.append("")
     for data, reasons in plan.dropped.items():
         for reason, count in reasons.items():
@@ -303,7 +340,7 @@ def _sentences(tables: StudyTables) -> list[str]:
 
 def _manifest(study: StudyConfig, plan: Plan, tables: StudyTables, target: Path) -> Path:
     facts = {
-        "study": study.model_dump(mode="json", exclude={"data": {"__all__": {"path", "vectors"}}}),
+        "study": _without_places(study),
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
         "commit": _commit(),

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import joblib
 
+from mi_attention.data import Dataset
+from mi_attention.estimators import make_estimator
 from mi_attention.report import atomic_path
 from mi_attention.study.cell import load_data, run_cell
 from mi_attention.study.config import StudyConfig
@@ -72,6 +74,7 @@ def plan_study(study: StudyConfig, directory: str | os.PathLike[str], *, workers
     Raises:
         ValueError: if data cannot be loaded, lack a split that the study needs, or a model cannot be.
     """
+    make_estimator(study.analysis.estimator, seed=0, **study.analysis.estimator_options)
     sources: dict[int, tuple[str, str]] = {}
     dropped: dict[str, dict[str, int]] = {}
     datasets = {}
@@ -84,6 +87,12 @@ def plan_study(study: StudyConfig, directory: str | os.PathLike[str], *, workers
             dataset.require(split)
         if not set(study.analysis.splits) & set(dataset.splits):
             raise ValueError(f"data {name!r} has none of the splits to analyse, {', '.join(study.analysis.splits)}")
+        for taken, fingerprint in sources.values():
+            if fingerprint == dataset.fingerprint:
+                raise ValueError(
+                    f"the data sources {taken!r} and {name!r} have the same content; leave one of them out"
+                )
+        _check_possible(study, name, dataset)
         sources[index] = (name, dataset.fingerprint)
         datasets[name] = dataset
         dropped[name] = dict(dataset.dropped)
@@ -93,6 +102,23 @@ def plan_study(study: StudyConfig, directory: str | os.PathLike[str], *, workers
     count = max(1, min(workers or os.cpu_count() or 1, len(missing)))
     seconds = sum(estimate_seconds(cell, datasets[cell.data_name]) for cell in missing) / count
     return Plan(tuple(cells), tuple(missing), count, seconds, dropped)
+
+
+def _check_possible(study: StudyConfig, name: str, dataset: Dataset) -> None:
+    """Refuse what would fail only after training: a class that is not there, a second text that no text has."""
+    output, classes = study.analysis.output, len(dataset.classes)
+    number = output if isinstance(output, int) else output.partition(":")[2] or "0"
+    if isinstance(output, str) and output.partition(":")[0] not in ("class", "label", "probability"):
+        raise ValueError(f"analysis.output is {output!r}; use class, label, probability, probability:K or a class")
+    if not str(number).isdigit() or int(number) >= classes:
+        raise ValueError(f"analysis.output is {output!r}, but data {name!r} has classes 0 to {classes - 1}")
+    if output == "probability" and classes > 2:
+        raise ValueError(f"analysis.output = 'probability' needs a class with {classes} classes: 'probability:K'")
+    queries = {score.options.get("query", study.model.query) for score in study.model.score}
+    if "second_text" in queries and all(split.segment is None for split in dataset.splits.values()):
+        raise ValueError(
+            f"query second_text needs pairs of texts, but data {name!r} has single ones (text_b is missing)"
+        )
 
 
 def run_study(

@@ -36,30 +36,32 @@ class StoredCell:
     metadata: dict[str, Any]
 
     def table(self, name: str) -> pd.DataFrame:
-        """The rows of one table, without the columns that are empty in it."""
-        chosen = self.rows[self.rows["table"] == name].drop(columns="table")
-        return chosen.dropna(axis="columns", how="all").reset_index(drop=True)
+        """The rows of one table, with the columns it was stored with."""
+        columns = self.metadata["columns"].get(name, [])
+        return self.rows[self.rows["table"] == name].reindex(columns=columns).reset_index(drop=True)
 
 
 class CellStore:
     """A folder of cells. Several processes, or several machines on one file system, may write to it at once."""
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
-        """Open or make the folder."""
+        """Name the folder; it is made when the first cell is written."""
         self.directory = Path(directory)
-        self.directory.mkdir(parents=True, exist_ok=True)
 
     def _path(self, key: str) -> Path:
         return self.directory / f"{key}.parquet"
 
+    def _names(self) -> set[str]:
+        return {entry.name for entry in os.scandir(self.directory)} if self.directory.exists() else set()
+
     def finished(self, keys: Iterable[str]) -> set[str]:
-        """Which of the keys have a finished cell; failed ones do not count and are run again."""
-        stored = {entry.name for entry in os.scandir(self.directory)}
-        return {key for key in keys if f"{key}.parquet" in stored}
+        """Which of the keys have a finished cell; failed and damaged ones do not count and are run again."""
+        stored = self._names()
+        return {key for key in keys if f"{key}.parquet" in stored and _is_whole(self._path(key))}
 
     def attempted(self, keys: Iterable[str]) -> int:
         """How many of the keys are finished or have failed: for progress."""
-        stored = {entry.name for entry in os.scandir(self.directory)}
+        stored = self._names()
         return sum(f"{key}.parquet" in stored or f"{key}{_FAILED}" in stored for key in keys)
 
     def forget_failures(self, keys: Iterable[str]) -> None:
@@ -69,10 +71,11 @@ class CellStore:
 
     def write(self, key: str, tables: Mapping[str, pd.DataFrame], metadata: Mapping[str, Any], signature: str) -> None:
         """Store a finished cell: its tables one below the other, with the column ``table`` in front."""
+        columns = {name: [str(column) for column in frame.columns] for name, frame in tables.items()}
         parts = [frame.assign(table=name) for name, frame in tables.items() if len(frame)]
         rows = pd.concat(parts, ignore_index=True)
         rows = rows[["table", *(name for name in rows.columns if name != "table")]]
-        write_table(rows, self._path(key), signature, metadata={**metadata, "status": "ok"})
+        write_table(rows, self._path(key), signature, metadata={**metadata, "columns": columns, "status": "ok"})
 
     def write_failure(self, key: str, error: str, trace: str, metadata: Mapping[str, Any]) -> None:
         """Store why a cell failed."""
@@ -93,3 +96,13 @@ class CellStore:
                     raise ValueError(f"{path} is damaged ({error}); delete it and run the study again") from error
                 return StoredCell(key, metadata["status"], rows, metadata)
         return None
+
+
+def _is_whole(path: Path) -> bool:
+    """Whether a Parquet file ends as one does: a cut one is no finished cell."""
+    with path.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        if size < 12:
+            return False
+        file.seek(-4, os.SEEK_END)
+        return file.read(4) == b"PAR1"

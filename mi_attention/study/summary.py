@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 from mi_attention.report import format_number
 from mi_attention.study.tables import GROUP_COLUMNS, StudyTables
 
-__all__ = ["RANK_HEADERS", "SUMMARY_HEADERS", "rank_summary", "summary"]
+__all__ = ["RANK_HEADERS", "SUMMARY_HEADERS", "rank_headers", "rank_summary", "summary"]
 
 SUMMARY_HEADERS = {
     "data": "data",
@@ -19,6 +20,7 @@ SUMMARY_HEADERS = {
     "normalizer": "normaliser",
     "temperature": "T",
     "freeze": "frozen",
+    "n_seeds": "seeds",
     "accuracy": "accuracy",
     "skew": "skew",
     "tau": "tau-b",
@@ -43,11 +45,16 @@ RANK_HEADERS = {
     "temperature": "T",
     "freeze": "frozen",
     "ceiling": "H(Y)",
-    "prediction": "prediction",
+    "main": "output",
     "label": "gold label",
     "uniform": "uniform attention",
     "permuted": "permuted attention",
 }
+
+
+def rank_headers(output: str) -> dict[str, str]:
+    """Headers of the information by rank, with the name of the output asked for."""
+    return RANK_HEADERS | {"main": output}
 
 
 def summary(tables: StudyTables) -> pd.DataFrame:
@@ -96,11 +103,11 @@ def summary(tables: StudyTables) -> pd.DataFrame:
 
 
 def rank_summary(tables: StudyTables) -> pd.DataFrame:
-    """One group of seeds a row: mean information in nats by attention rank, as text ``0.28 0.12 0.07``."""
+    """One group of seeds a row: mean information in nats by attention rank, as text ``.28 .12 .07``."""
     if "alignment" not in tables.profile:
         return pd.DataFrame(columns=list(RANK_HEADERS))
     names = {
-        "prediction": tables.output,
+        "main": tables.output,
         "label": "label",
         "uniform": "uniform prediction",
         "permuted": "permuted attention",
@@ -113,11 +120,18 @@ def rank_summary(tables: StudyTables) -> pd.DataFrame:
         main = group[group["output"] == tables.output]
         row["ceiling"] = float(main["ceiling"].mean())
         for name, output in names.items():
+            if name == "label" and tables.output == "label":
+                continue
             part = group[group["output"] == output]
             means = part.groupby("unit_index")["nats"].mean() if len(part) else pd.Series(dtype=np.float64)
-            row[name] = " ".join("–" if np.isnan(value) else format_number(value) for value in means) or "–"
+            row[name] = " ".join(_short(value) for value in means) or "–"
         rows.append(row)
     return _without_defaults(pd.DataFrame(rows, columns=None if rows else list(RANK_HEADERS)))
+
+
+def _short(value: float) -> str:
+    """``.28``: five of them stand in one column."""
+    return "–" if np.isnan(value) else re.sub(r"^(-?)0\.", r"\1.", format_number(value))
 
 
 def _value(frame: pd.DataFrame, labels: dict[str, Any], *measures: str) -> float:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from mi_attention.agreement.pointwise import partner_note
 from mi_attention.interface import FloatArray
 from mi_attention.statistics import AttentionOrder, crossed_interval, partner_null, seed_interval, shift_null
 from mi_attention.study.grid import CELL_COLUMNS, Cell
@@ -34,7 +35,8 @@ class StudyTables:
         concentration: Concentration of attention, one measure a row.
         training: Accuracy and the like.
         runs: One row a cell: status, seconds, error.
-        notes: What was left out or is arbitrary: in how many cells, how many cases (``count`` of ``total``) in all.
+        notes: What was left out or is arbitrary: in how many cells, and how many cases (``count`` of ``total``) in
+            each, mean over those cells.
         output: Name of the output asked for.
     """
 
@@ -173,11 +175,13 @@ def _summarise(
         row: dict[str, Any] = dict(zip(ROW_KEY, key, strict=True))
         if key in instances:
             row |= _crossed(instances[key], confidence, variances.get(key, 0.0))
+            if key[0] == "instance" and not variances.get(key, 0.0) > 0:
+                row["interval"] += " (MI error not included)"
         else:
             row |= _over_seeds(part, confidence)
         reasons = [text for text in part.get("reason", pd.Series(dtype=object)).dropna().unique() if text]
         row["reason"] = "; ".join([row["reason"], *reasons] if row["reason"] else reasons)
-        if "undefined_share" in part:
+        if "undefined_share" in part and "undefined_share" not in row:
             row["undefined_share"] = float(part["undefined_share"].mean())
         for name in ("reliability", "ceiling"):
             if name in part:
@@ -210,6 +214,8 @@ def _crossed(values: FloatArray, confidence: float, profile_variance: float) -> 
         "interval": found.scope,
         "n_seeds": found.n_seeds,
         "n_instances": found.n_instances,
+        "undefined_share": found.n_instances_left_out / values.shape[1],
+        "mean_all_defined": found.mean_all_defined,
         "reason": found.reason,
     }
 
@@ -245,18 +251,19 @@ def _joint_nulls(
         (_LABEL, "label", "hidden"),
         (_EMBEDDING, output, "embedding"),
     ):
-        if all(column in frame for frame in positions) and len({len(frame) for frame in positions}) == 1:
-            lengths = positions[0].groupby("instance", sort=True).size().to_numpy()
+        having = [frame for frame in positions if column in frame]
+        if having and len({len(frame) for frame in having}) == 1:
+            lengths = having[0].groupby("instance", sort=True).size().to_numpy()
             found = partner_null(
-                np.stack([frame[column].to_numpy(dtype=np.float64) for frame in positions]),
-                np.stack([frame["attention"].to_numpy(dtype=np.float64) for frame in positions]),
+                np.stack([frame[column].to_numpy(dtype=np.float64) for frame in having]),
+                np.stack([frame["attention"].to_numpy(dtype=np.float64) for frame in having]),
                 np.concatenate([[0], np.cumsum(lengths)]),
                 rng=0,
                 n_resamples=draws,
             )
             key = ("pointwise", "kendall_tau_b", "informativeness", name, state)
-            what = "attention of another instance of the same length, one map for all seeds"
-            nulls[key] = _null_values(what + (f" ({found.reason})" if found.reason else ""), found)
+            what = "attention of another instance of the same length, one map for all seeds" + partner_note(found)
+            nulls[key] = _null_values(what + _of_seeds(len(having), len(stored)), found)
     if "alignment" not in profile:
         return nulls
     orders = [_order(found.table("attention_order")) for found in stored]
@@ -265,16 +272,22 @@ def _joint_nulls(
         name, state = (str(value) for value in group)
         nats = part.pivot(index="seed", columns="unit_index", values="nats").to_numpy(dtype=np.float64)
         attention = part.pivot(index="seed", columns="unit_index", values="attention").to_numpy(dtype=np.float64)
+        kept = ~np.isnan(nats).all(axis=1)
+        nats, attention = nats[kept], attention[kept]
         known = ~np.isnan(nats).any(axis=0)
         if known.sum() < 2:
             continue
-        what = "circular shifts of the profile, one shift for all seeds"
+        what = "circular shifts of the profile, one shift for all seeds" + _of_seeds(int(kept.sum()), len(stored))
         measured = ("kendall_tau_b", "mutual information", name, state)
         nulls["position", *measured] = _null_values(what, shift_null(nats[:, known], attention[:, known]))
-        usable = [order for order in orders if order is not None]
-        if known.all() and len(usable) == len(stored) and name in (output, "label"):
+        usable = [order for order, has in zip(orders, kept, strict=True) if order is not None and has]
+        if known.all() and len(usable) == len(nats) and name in (output, "label"):
             nulls["instance", *measured] = _null_values(what, shift_null(nats, usable))
     return nulls
+
+
+def _of_seeds(kept: int, total: int) -> str:
+    return "" if kept == total else f" ({kept} of {total} seeds)"
 
 
 def _null_values(what: str, found: Any) -> dict[str, Any]:

@@ -11,17 +11,17 @@ from rich.console import Console
 from rich.table import Table
 
 from mi_attention.report import format_interval, format_number, format_p
-from mi_attention.study.summary import RANK_HEADERS, SUMMARY_HEADERS, rank_summary, summary
+from mi_attention.study.summary import RANK_HEADERS, SUMMARY_HEADERS, rank_headers, rank_summary, summary
 from mi_attention.study.tables import GROUP_COLUMNS, StudyTables
 
 __all__ = ["print_summary"]
 
-FIRST = ("accuracy", "tau", "p", "partner", "permuted", "excess", "label", "uniform", "embedding")
+FIRST = ("n_seeds", "accuracy", "tau", "p", "partner", "permuted", "excess", "label", "uniform", "embedding")
 BESIDE = ("skew", "head", "random", "reliability", "undefined_share")
 
 # What each printed column means: a reader must not need another page to read the table.
 FIRST_LEGEND = (
-    "tau-b: order of attention against pointwise informativeness of the states about the prediction, inside an "
+    "tau-b: order of attention against pointwise informativeness of the states about the output, inside an "
     "instance, with its interval; p: share of partner maps (every instance gets the attention of another one of its "
     "length; mean tau: partner null) that reach it. permuted attention: the mechanical baseline, about 0 inside an "
     "instance; excess: what is left of tau-b after it. gold label, uniform attention: the same about the label, and "
@@ -52,13 +52,14 @@ def print_summary(tables: StudyTables, console: Console) -> None:
         return
     labels, constant = _labels(first)
     console.print(f"\n[bold]Does attention rank states as their information does?[/bold] {constant}")
+    console.print(f"Output: {tables.output}.", style="dim")
     _print(console, first, [*labels, *FIRST], SUMMARY_HEADERS, FIRST_LEGEND)
     _print(console, first, [*labels, *BESIDE], SUMMARY_HEADERS, BESIDE_LEGEND)
     ranks = rank_summary(tables)
     if len(ranks):
         console.print("[bold]Information (nats) of the most attended state, the second, and so on[/bold]")
         shown = [name for name in ranks.columns if name not in GROUP_COLUMNS or name in labels]
-        _print(console, ranks, [str(name) for name in shown], RANK_HEADERS, RANK_LEGEND)
+        _print(console, ranks, [str(name) for name in shown], rank_headers(tables.output), RANK_LEGEND)
 
 
 def _labels(frame: pd.DataFrame) -> tuple[list[str], str]:

@@ -8,6 +8,7 @@ import pytest
 
 from mi_attention import AttentionRecord, compare
 from mi_attention.agreement import AGREEMENT_COLUMNS
+from mi_attention.estimators import Probe, Ross
 from tests.agreement.synthetic import evidence_record, make_record
 
 
@@ -174,6 +175,60 @@ def test_the_known_truth_is_compared_with():
     assert row(found, "recovery", "true information", "label").estimate > 0.8
     assert row(found, "position", "mutual information", "label").estimate > 0.8
     assert row(found, "position", "mutual information", "label").reliability > 0.6
+
+
+def test_the_truth_of_positions_is_not_given_to_bins():
+    record = make_record(n=200)
+    found = compare(record, alignments=("position",), bins=4, truth=np.arange(8.0))
+    assert found.profile["truth"].isna().all()
+    assert any("binned" in str(note) for note in found.notes)
+
+
+def test_few_instances_are_undefined_everywhere_and_crash_nothing():
+    found = compare(make_record(n=30), truth=np.arange(8.0))
+    assert found.profile["nats"].isna().all()
+    assert (found.profile["reason"] == "fewer than 50 instances").all()
+    missing = found.table["estimate"].isna()
+    assert (found.table.loc[missing, "reason"].str.len() > 0).all()
+
+
+@pytest.mark.parametrize("positives", [3, 6, 12, 20])
+def test_rare_outputs_give_reasons_not_crashes(positives):
+    for seed in range(4):
+        record = make_record(
+            n=300, head=None, embedding=None, output=(np.arange(300) < positives).astype(int), seed=seed
+        )
+        found = compare(record, alignments=("instance",), seed=seed, null_draws=19)
+        missing = found.table["estimate"].isna()
+        assert (found.table.loc[missing, "reason"].str.len() > 0).all()
+
+
+def test_confidence_and_the_ceiling_reach_the_first_rank():
+    record = make_record(n=300)
+    narrow, wide = (compare(record, alignments=("rank",), confidence=level) for level in (0.5, 0.95))
+    ends = [row(c, "rank", "mutual information", "prediction", measure="first_rank") for c in (narrow, wide)]
+    assert ends[0].ci_high - ends[0].ci_low < 0.5 * (ends[1].ci_high - ends[1].ci_low)
+    share = row(wide, "rank", "mutual information", "prediction", measure="first_rank_share")
+    assert share.ci_high <= 1
+
+
+def test_each_row_is_signed_by_the_estimator_that_made_it():
+    record = make_record(n=300)
+    found = compare(record, estimator=Ross(k=4), alignments=("instance", "rank"))
+    assert row(found, "pointwise", "informativeness", "prediction").signature.startswith("probe")
+    assert row(found, "rank", "mutual information", "prediction").signature.startswith("ross")
+    few = compare(record, estimator=Probe(folds=3), alignments=("instance",))
+    many = compare(record, alignments=("instance",))
+    first, second = (row(c, "pointwise", "informativeness", "prediction") for c in (few, many))
+    assert "folds=3" in first.signature
+    assert first.estimate != second.estimate
+
+
+@pytest.mark.parametrize("output", ["class", "label", 1, "probability"])
+def test_reliability_stands_beside_whatever_output_is_asked_for(output):
+    found = compare(make_record(n=300), output, alignments=("position", "instance"))
+    assert not np.isnan(row(found, "position", "mutual information", found.output).reliability)
+    assert not np.isnan(row(found, "pointwise", "informativeness", found.output).reliability)
 
 
 def test_excluded_instances_are_noted():

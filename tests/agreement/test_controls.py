@@ -77,3 +77,27 @@ def test_head_evidence_by_hand():
     np.testing.assert_allclose(head_evidence(record, head), [1.0, 3.0])
     shifted = LinearHead(head.weight + np.array([[4.0, -1.0]]), head.bias)
     np.testing.assert_allclose(head_evidence(record, shifted), [1.0, 3.0])
+
+
+def test_hard_outputs_are_compared_as_classes_and_saturated_ones_as_log_odds():
+    record = make_record(classes=3)
+    hard = make_record(classes=3, output=record.prediction)
+    assert find_decoder(hard).source == "given"
+    # Ten times the head gives the same classes and, where outputs are saturated, nearly the same probabilities.
+    strong = LinearHead(record.head.weight * 3, record.head.bias)
+    saturated = make_record(classes=3, head=strong, output=probabilities_under(record, strong, record.attention))
+    assert find_decoder(saturated).source == "given"
+    wrong = LinearHead(strong.weight * 10, strong.bias)
+    refused = make_record(classes=3, head=wrong, output=saturated.output)
+    assert find_decoder(refused).head is None
+
+
+def test_a_head_is_not_made_up_where_attention_does_not_look():
+    # Attention is always on position 0, whose states use other dimensions than those of position 1.
+    rng = np.random.default_rng(0)
+    states = np.zeros((300, 2, 4))
+    states[:, 0, :2], states[:, 1, 2:] = rng.standard_normal((2, 300, 2))
+    attention = np.tile([1.0, 0.0], (300, 1))
+    logits = states[:, 0] @ np.array([1.0, -2.0, 5.0, 5.0])
+    record = AttentionRecord.from_arrays(states, attention, logits, logits=True)
+    assert "where attention does not look" in find_decoder(record).source

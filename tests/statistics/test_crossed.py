@@ -38,11 +38,22 @@ def test_variance_is_at_least_that_of_either_mean() -> None:
     assert found.standard_error**2 == pytest.approx(max(found.seed_part, found.instance_part))
 
 
+def test_values_that_cancel_in_every_mean_have_no_interval() -> None:
+    found = crossed_interval([[0, 1], [1, 0]])
+    assert found.estimate == 0.5
+    assert np.isnan([found.ci_low, found.ci_high]).all()
+    assert "no spread" in found.reason
+    assert crossed_interval([[0, 1], [1, 0]], profile_variance=1.0).standard_error == 1.0
+
+
 def test_profile_variance_widens_by_hand() -> None:
-    # To the example above add 1: SE² = 4; df = 16 / (9 / (9 / 6.125) + 1/1) = 16 / 7.125.
+    # To the example above add 1: SE² = 4; df of 16 / (9 / (9 / 6.125) + 1/1) = 2.25 would narrow the interval
+    # (3.9 · 2 < 6.2 · √3), so that the df without it, 9 / 6.125, are kept.
     found = crossed_interval([[1, 2], [3, 6]], profile_variance=1.0)
     assert found.standard_error == pytest.approx(2)
-    assert found.degrees_of_freedom == pytest.approx(16 / 7.125)
+    assert found.degrees_of_freedom == pytest.approx(9 / 6.125)
+    plain = crossed_interval([[1, 2], [3, 6]])
+    assert found.ci_high - found.ci_low > plain.ci_high - plain.ci_low
     assert found.profile_part == 1.0
     with pytest.raises(ValueError, match="profile_variance is -1"):
         crossed_interval([[1, 2], [3, 6]], profile_variance=-1.0)
