@@ -101,7 +101,10 @@ def position_figure(profile: pd.DataFrame, *, width: float = TWO_COLUMNS) -> Fig
             position_axis(below, numbers, relative_bins(cell.rows), panel_width, undefined_line(lines))
             if column == 0:
                 above.set_ylabel("MI (nats)")
-                below.set_ylabel("attention\n(weight)")
+                # Over bins, instances of different lengths are averaged in multiples of uniform attention.
+                below.set_ylabel(
+                    "attention\n(weight)" if relative_bins(cell.rows) is None else "attention\n(× uniform)"
+                )
         figure.align_ylabels()
         figure.suptitle(wrap(common_settings(rows), width, 7.5))
         add_legend(figure, list(handles.values()), list(handles), width)

@@ -17,7 +17,7 @@ from mi_attention.estimators import make_estimator
 from mi_attention.report import atomic_path
 from mi_attention.study.cell import load_data, run_cell
 from mi_attention.study.config import StudyConfig
-from mi_attention.study.cost import estimate_seconds
+from mi_attention.study.cost import estimate_report_seconds, estimate_seconds
 from mi_attention.study.grid import Cell, cells_of
 from mi_attention.study.store import CellStore
 
@@ -34,7 +34,7 @@ class Plan:
         cells: All cells.
         missing: Those without a finished result.
         workers: Processes.
-        seconds: Rough expectation of the wall time of the missing ones on this machine.
+        seconds: Rough expectation of the wall time of the missing ones, tables and figures, on this machine.
         dropped: Data source → what its loading left out, by reason.
     """
 
@@ -101,6 +101,7 @@ def plan_study(study: StudyConfig, directory: str | os.PathLike[str], *, workers
     missing = [cell for cell in cells if cell.key not in finished]
     count = max(1, min(workers or os.cpu_count() or 1, len(missing)))
     seconds = sum(estimate_seconds(cell, datasets[cell.data_name]) for cell in missing) / count
+    seconds += estimate_report_seconds(cells)
     return Plan(tuple(cells), tuple(missing), count, seconds, dropped)
 
 

@@ -90,7 +90,7 @@ def collect(cells: Sequence[Cell], store: CellStore, *, confidence: float = 0.95
     if len(frames["notes"]):
         notes = frames["notes"].groupby(["data", "note"], sort=False)
         frames["notes"] = notes.agg(
-            cells=("count", "size"), count=("count", "sum"), total=("total", "sum")
+            cells=("count", "size"), count=("count", "mean"), total=("total", "mean")
         ).reset_index()
     return StudyTables(**frames, runs=pd.DataFrame(runs), output=output)
 
