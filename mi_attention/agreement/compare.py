@@ -152,7 +152,7 @@ def compare(
         estimator: For the profiles, itself or its registered name; the cross-fitted probe by default.
         probe: For the pointwise information, which needs a conditional distribution.
         alignments: Which of ``position``, ``rank``, ``token`` and ``instance``.
-        bins: Bins of relative position; None means positions where all lengths agree, else 10.
+        bins: Bins of relative position; None: positions where all lengths agree, else see ``align_positions``.
         ranks: K of the profile by attention rank.
         minimum: Fewest instances of a unit whose information is estimated.
         truth: ``(T,)`` the true information of each position with the label, where it is known.
@@ -214,7 +214,7 @@ def compare(
     if "position" in alignments:
         alignment = align_positions(record, bins=bins)
         found.add(_shared(record, alignment, versions, estimator, minimum))
-        found.truth = truth if truth is not None and not alignment.repeated and len(truth) == len(alignment) else None
+        found.truth = truth if truth is not None and not alignment.relative and len(truth) == len(alignment) else None
         if truth is not None and found.truth is None:
             notes.append(Note("the true information is by position, but the positions of this record are binned"))
         add_position(rows, record, found.last, versions, seed=seed, truth=found.truth)
