@@ -91,6 +91,8 @@ def _cell(name: str, row: Mapping[Hashable, Any]) -> str:
     number = float(value)
     if np.isnan(number):
         return "–"
+    if name == "n_seeds":
+        return f"{number:.0f}"
     low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
     if isinstance(low, float) and isinstance(high, float) and not (pd.isna(low) or pd.isna(high)):
         return format_interval(number, low, high)

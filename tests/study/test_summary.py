@@ -104,6 +104,7 @@ def test_the_terminal_shows_every_number_and_says_what_it_means():
     console = Console(width=200, record=True, file=io.StringIO())
     print_summary(tables(), console)
     shown = console.export_text()
+    assert "3.00" not in shown
     for text in (
         "0.31 [0.21, 0.41]",
         "0.30 [0.20, 0.40]",
