@@ -43,6 +43,19 @@ MEASURES = {
 }
 # Hollow marks of one shape look the same in grey, so every mark has a shape of its own before one returns.
 SHAPES = ("o", "s", "D", "^", "v", "<", ">", "p", "*", "P", "X", "d", "h", "8")
+REFERENCES: dict[str, tuple[Any, str]] = {
+    "null_mean": ("|", "mean of the null"),
+    "reliability": (((0.6, -1.0), (-0.1, -1.0), (-0.1, 1.0), (0.6, 1.0)), "split-half reliability"),
+    "ceiling": (((-0.6, -1.0), (0.1, -1.0), (0.1, 1.0), (-0.6, 1.0)), "ceiling of tau"),
+}
+"""Column → mark and name of what a value is read against."""
+REFERENCE_LOOK: dict[str, Any] = {
+    "color": "0.4",
+    "linestyle": "none",
+    "markersize": 4.2,
+    "markerfacecolor": "none",
+    "markeredgewidth": 0.9,
+}
 LEADING = ("informativeness", "support", "mutual information")
 
 
@@ -57,11 +70,14 @@ def agreement_figure(
 
     Orders of information about the model's prediction from the attended states are filled; every other order
     (head evidence, position, random), output (gold label, uniform attention) and state (embeddings) is a
-    hollow control mark at its own height in the row, so that marks never cover each other.
+    hollow control mark at its own height in the row, so that marks never cover each other. Where the frame has them,
+    what a mark must be read against stands at its height in grey: the mean of its null (``null_mean``) as an upright
+    stroke, the split-half reliability of its order (``reliability``) as ``[``, and the tau of perfect attention at that
+    reliability (``ceiling``) as ``]``.
 
     Args:
         frame: Tidy frame with ``AGREEMENT_COLUMNS``, one row a cell, estimand, measure, order, output and
-            state, and optionally ``reason``.
+            state, and optionally ``reason``, ``null_mean``, ``reliability`` and ``ceiling``.
         measure: Which measure.
         estimands: Which estimands, left to right; by default all in the frame.
         width: Inches, ``ONE_COLUMN`` or ``TWO_COLUMNS``.
@@ -96,6 +112,7 @@ def agreement_figure(
         height = 0.75 + blocks * (0.45 + row_height * len(cells)) + 0.12 * len(names) * (width < 4)
         figure = Figure(figsize=(width, height), layout="constrained")
         shared: Axes | None = None
+        references: set[str] = set()
         for number, estimand in enumerate(wanted):
             axes = figure.add_subplot(blocks, n_columns, number + 1, sharex=shared)
             shared = shared or axes
@@ -105,7 +122,7 @@ def agreement_figure(
                 if place:
                     axes.axhline(place - 0.5, color="0.88", linewidth=0.5, zorder=0)
                 part = cell.rows[cell.rows["estimand"] == estimand]
-                _draw_row(axes, part, place, here)
+                references |= _draw_row(axes, part, place, here)
             axes.set_ylim(len(cells) - 0.5, -0.5)
             axes.set_yticks(range(len(cells)), titles if number % n_columns == 0 else [""] * len(cells))
             axes.tick_params(axis="y", length=0)
@@ -114,7 +131,11 @@ def agreement_figure(
             axes.xaxis.set_major_locator(MaxNLocator(nbins=4))
         figure.suptitle(wrap(common_settings(rows), width, 7.5))
         handles: list[Artist] = [Line2D([], [], **(looks[key].line() | {"linestyle": "none"})) for key in names]
-        add_legend(figure, handles, list(names.values()), width)
+        labels = list(names.values())
+        for column in (name for name in REFERENCES if name in references):
+            handles.append(Line2D([], [], **REFERENCE_LOOK, marker=REFERENCES[column][0]))
+            labels.append(REFERENCES[column][1])
+        add_legend(figure, handles, labels, width)
     return figure
 
 
@@ -147,7 +168,9 @@ def _looks(marks: list[Mark]) -> dict[Mark, LineLook]:
     return looks
 
 
-def _draw_row(axes: Axes, part: pd.DataFrame, place: int, looks: dict[Mark, LineLook]) -> None:
+def _draw_row(axes: Axes, part: pd.DataFrame, place: int, looks: dict[Mark, LineLook]) -> set[str]:
+    """Draw the marks of one cell; returns the columns of references it drew."""
+    references: set[str] = set()
     marks = list(looks)
     offsets: Any = np.linspace(-0.36, 0.36, len(marks)) if len(marks) > 1 else np.zeros(1)
     drawn = False
@@ -158,6 +181,10 @@ def _draw_row(axes: Axes, part: pd.DataFrame, place: int, looks: dict[Mark, Line
             continue
         drawn = True
         style = looks[mark]
+        for column, (sign, _) in REFERENCES.items():
+            if not pd.isna(row.get(column, np.nan)):
+                axes.plot(row[column], height, zorder=2, marker=sign, **REFERENCE_LOOK)
+                references.add(column)
         if not (np.isnan(row["ci_low"]) or np.isnan(row["ci_high"])):
             line = 1.2 if style.filled else 0.7
             axes.hlines(height, row["ci_low"], row["ci_high"], color=style.color, linewidth=line, zorder=2)
@@ -170,7 +197,7 @@ def _draw_row(axes: Axes, part: pd.DataFrame, place: int, looks: dict[Mark, Line
         )
     claims = part[[_is_claim(mark) for mark in zip(part["order"], part["output"], part["state"], strict=True)]]
     if drawn and not claims["estimate"].isna().any():
-        return
+        return references
     if part.empty:
         text = "not computed"
     else:
@@ -187,3 +214,4 @@ def _draw_row(axes: Axes, part: pd.DataFrame, place: int, looks: dict[Mark, Line
         style="italic",
         fontsize=6.0,
     )
+    return references

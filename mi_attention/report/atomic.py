@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["atomic_path", "with_ending"]
+__all__ = ["atomic_path", "with_ending", "write_text"]
 
 
 @contextmanager
@@ -46,3 +46,14 @@ def atomic_path(path: str | Path) -> Iterator[Path]:
 def with_ending(stem: Path, ending: str) -> Path:
     """``stem`` with ``.ending`` appended; a dot inside the stem (``mlp_temperature0.5``) is kept."""
     return stem.with_name(f"{stem.name}.{ending}")
+
+
+def write_text(text: str, path: str | Path) -> Path:
+    """Write text as UTF-8 with Unix line ends, atomically; returns the path.
+
+    Raises:
+        ValueError: if ``path`` is a folder.
+    """
+    with atomic_path(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
+    return Path(path)

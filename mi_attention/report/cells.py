@@ -11,7 +11,7 @@ import pandas as pd
 
 from mi_attention.report.numbers import format_count, format_number, format_p, format_setting
 
-__all__ = ["INTERVALS", "Column", "Layout", "lay_out"]
+__all__ = ["INTERVALS", "P_VALUES", "Column", "Layout", "lay_out"]
 
 INTERVALS = (("estimate", "ci_low", "ci_high"),)
 SETTINGS = frozenset({"temperature", "seed", "unit_index", "rank", "position", "k"})
@@ -27,11 +27,13 @@ class Column:
         kind: ``"text"``, ``"number"`` or ``"interval"``.
         cells: One tuple of strings a row: ``(text,)``, ``(number,)``, or ``(estimate, low, high)``; the
             empty tuple is an undefined value.
+        name: The column of the frame; of an interval that of its estimate.
     """
 
     header: str
     kind: Literal["text", "number", "interval"]
     cells: tuple[tuple[str, ...], ...]
+    name: str
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def lay_out(
         header = (headers or {}).get(name, default)
         if name in joined:
             low, high = joined[name]
-            built.append(_interval_column(header, frame[name], frame[low], frame[high], places))
+            built.append(_interval_column(header, name, frame[name], frame[low], frame[high], places))
         else:
             built.append(_plain_column(header, name, frame[name], places))
     repeated = sorted({c.header for c in built if [d.header for d in built].count(c.header) > 1})
@@ -117,7 +119,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _interval_column(
-    header: str, estimates: pd.Series[Any], lows: pd.Series[Any], highs: pd.Series[Any], places: int
+    header: str, name: str, estimates: pd.Series[Any], lows: pd.Series[Any], highs: pd.Series[Any], places: int
 ) -> Column:
     cells: list[tuple[str, ...]] = []
     for estimate, low, high in zip(estimates, lows, highs, strict=True):
@@ -129,7 +131,7 @@ def _interval_column(
             raise ValueError(f"{header!r} has no interval [{low}, {high}]; give both bounds in order, or neither")
         else:
             cells.append(tuple(format_number(value, places) for value in (estimate, low, high)))
-    return Column(header, "interval", tuple(cells))
+    return Column(header, "interval", tuple(cells), name)
 
 
 def _plain_column(header: str, name: str, column: pd.Series[Any], places: int) -> Column:
@@ -137,7 +139,7 @@ def _plain_column(header: str, name: str, column: pd.Series[Any], places: int) -
     present = [value for value in values if not _is_missing(value)]
     numeric = all(isinstance(v, int | float | np.number) and not isinstance(v, bool | np.bool_) for v in present)
     if not numeric or (not present and column.dtype.kind not in "fiu"):
-        return Column(header, "text", tuple((_text(value),) for value in values))
+        return Column(header, "text", tuple((_text(value),) for value in values), name)
     whole = all(isinstance(value, int | np.integer) for value in present) or name == "n" or name.startswith("n_")
 
     def show(value: Any) -> tuple[str, ...]:
@@ -149,7 +151,7 @@ def _plain_column(header: str, name: str, column: pd.Series[Any], places: int) -
             return (format_p(value),)
         return (format_count(value) if whole else format_number(value, places),)
 
-    return Column(header, "number", tuple(show(value) for value in values))
+    return Column(header, "number", tuple(show(value) for value in values), name)
 
 
 def _text(value: Any) -> str:

@@ -10,8 +10,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from mi_attention.report.concentration_labels import MEASURES, reasons, undefined_note
-from mi_attention.report.panels import CHARACTER, cells_of, common_settings, panel_grid, plain_name, wrap
+from mi_attention.report.concentration_labels import MEASURES, undefined_note
+from mi_attention.report.panels import (
+    CHARACTER,
+    cells_of,
+    common_settings,
+    panel_grid,
+    plain_name,
+    undefined_reasons,
+    wrap,
+)
 from mi_attention.report.style import look, styled
 
 __all__ = ["concentration_cells"]
@@ -73,7 +81,7 @@ def concentration_cells(rows: pd.DataFrame, measures: list[str], width: float) -
 def _note(part: pd.DataFrame) -> str:
     """What a panel lacks, values and intervals, and why."""
     bare = part[part["estimate"].notna() & (part["ci_low"].isna() | part["ci_high"].isna())]
-    because = reasons(bare)
+    because = undefined_reasons(bare)
     without = f"{len(bare)} without interval, hollow" + (f" ({because})" if because else "") if len(bare) else ""
     return "\n".join(text for text in (undefined_note(part), without) if text)
 

@@ -8,11 +8,10 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
+from matplotlib.ticker import MaxNLocator
 
 from mi_attention.report.concentration_cells import concentration_cells
-from mi_attention.report.concentration_labels import MEASURES, reasons, undefined_note
-from mi_attention.report.numbers import format_setting
+from mi_attention.report.concentration_labels import MEASURES, undefined_note
 from mi_attention.report.panels import (
     CELL,
     add_legend,
@@ -22,6 +21,8 @@ from mi_attention.report.panels import (
     plain_name,
     require_columns,
     say_undefined,
+    temperature_axis,
+    undefined_reasons,
     wrap,
 )
 from mi_attention.report.style import TWO_COLUMNS, LineLook, look, styled
@@ -95,7 +96,7 @@ def concentration_figure(
                         shown_look["marker"] = ""
                     handles.setdefault(plain_name(normalizer), Line2D([], [], **shown_look))
                 if part["estimate"].isna().all():
-                    say_undefined(axes, reasons(part), panel_width)
+                    say_undefined(axes, undefined_reasons(part), panel_width)
                 last = line == len(shown) - 1
                 _finish_x(axes, temperatures, [plain_name(name) for name in normalizers], labels=last)
                 label = ("temperature (log scale)" if swept else "normaliser") if last else ""
@@ -129,23 +130,8 @@ def _draw(axes: Axes, points: pd.DataFrame, style: LineLook, place: int | None) 
 
 def _finish_x(axes: Axes, temperatures: list[float], normalizers: list[str], *, labels: bool) -> None:
     if len(temperatures) > 1:
-        axes.set_xscale("log")
-        axes.xaxis.set_major_locator(FixedLocator(_spread(temperatures)))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_setting(value)))
-        margin = (temperatures[-1] / temperatures[0]) ** 0.08
-        axes.set_xlim(temperatures[0] / margin, temperatures[-1] * margin)
+        temperature_axis(axes, temperatures)
     else:
         axes.set_xlim(-0.6, len(normalizers) - 0.4)
         axes.set_xticks(range(len(normalizers)), normalizers, rotation=90 if len(normalizers) > 2 else 0)
     axes.tick_params(labelbottom=labels)
-
-
-def _spread(temperatures: list[float]) -> list[float]:
-    """The temperatures to label: all of them, or those far enough apart on the axis not to touch."""
-    span = np.log(temperatures[-1] / temperatures[0])
-    kept = [temperatures[0]]
-    for temperature in temperatures[1:]:
-        if np.log(temperature / kept[-1]) > 0.18 * span:
-            kept.append(temperature)
-    return kept

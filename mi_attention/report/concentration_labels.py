@@ -5,8 +5,9 @@ from __future__ import annotations
 import pandas as pd
 
 from mi_attention.report.numbers import format_share
+from mi_attention.report.panels import undefined_reasons
 
-__all__ = ["MEASURES", "reasons", "undefined_note"]
+__all__ = ["MEASURES", "undefined_note"]
 
 MEASURES = {
     "normalized_skew": "normalised skew\n(−1 to 1)",
@@ -26,12 +27,5 @@ def undefined_note(part: pd.DataFrame) -> str:
     share = part.loc[part["estimate"].notna(), "undefined_share"].max()
     if not pd.isna(share) and share > 0:
         notes.append(f"{format_share(float(share))} of instances undefined at most")
-    because = reasons(part[part["estimate"].isna() | (part["undefined_share"] > 0)])
+    because = undefined_reasons(part[part["estimate"].isna() | (part["undefined_share"] > 0)])
     return "; ".join(notes) + (f" ({because})" if notes and because else "")
-
-
-def reasons(part: pd.DataFrame) -> str:
-    """The distinct reasons of the rows in order of appearance, empty if the frame gives none."""
-    if "reason" not in part.columns:
-        return ""
-    return "; ".join(dict.fromkeys(r for r in part["reason"] if isinstance(r, str) and r))

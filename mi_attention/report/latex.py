@@ -1,4 +1,4 @@
-r"""Frames as booktabs tables, and numbers for the running text of a paper.
+r"""Frames as booktabs tables.
 
 The tables need ``\usepackage{booktabs}`` and nothing else. Greek letters and the signs of the formulas
 become mathematics, so they compile with pdfLaTeX too; words in scripts that pdfLaTeX cannot set (Chinese,
@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from mi_attention.report.atomic import atomic_path
+from mi_attention.report.atomic import write_text
 from mi_attention.report.cells import INTERVALS, Column, lay_out
-from mi_attention.report.numbers import format_count, format_number
 
-__all__ = ["escape_latex", "newcommands", "to_latex", "write_latex"]
+__all__ = ["escape_latex", "latex_number", "to_latex", "write_latex"]
 
 UNDEFINED_MARK = "--"
 
@@ -135,9 +134,10 @@ def to_latex(
             position_float="centering",
             environment="table*" if wide else "table",
         )
-    if compact:
-        text = text.replace(r"\centering", "\\centering\n\\footnotesize\n\\setlength{\\tabcolsep}{3pt}", 1)
-    return text
+    # Classes keep room between a caption and what is above it, as below a figure; a table stands below.
+    settings = ["\\setlength{\\belowcaptionskip}{5pt}"]
+    settings += ["\\footnotesize", "\\setlength{\\tabcolsep}{3pt}"] if compact else []
+    return text.replace("\\centering", "\n".join(["\\centering", *settings]), 1)
 
 
 def write_latex(
@@ -173,40 +173,11 @@ def write_latex(
         compact=compact,
         caption_is_latex=caption_is_latex,
     )
-    with atomic_path(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
-    return Path(path)
+    return write_text(text, path)
 
 
-def newcommands(values: Mapping[str, float | int | str], digits: int = 2) -> str:
-    r"""``\newcommand`` lines, so that no number of the running text is typed by hand.
-
-    Args:
-        values: Macro name → value. Floats get ``digits`` decimals, whole numbers thousands separators,
-            strings are escaped; NaN reads ``undefined``.
-        digits: Decimals of floats.
-
-    Returns:
-        One line a macro. In the text write ``\name{}``, since LaTeX eats a space after ``\name``.
-
-    Raises:
-        ValueError: if a name has anything but ASCII letters, which LaTeX would read as the end of the name.
-    """
-    lines = []
-    for name, value in values.items():
-        if not re.fullmatch(r"[A-Za-z]+", name):
-            raise ValueError(f"macro name {name!r} must consist of letters only; spell digits out, as in tauTwo")
-        if isinstance(value, str):
-            text = escape_latex(value)
-        elif isinstance(value, int):
-            text = _number(format_count(value))
-        else:
-            text = _number(format_number(value, digits))
-        lines.append(f"\\newcommand{{\\{name}}}{{{text}}}\n")
-    return "".join(lines)
-
-
-def _number(text: str) -> str:
+def latex_number(text: str) -> str:
+    """A formatted number with a minus sign and signs of comparison that LaTeX sets as such."""
     return text.replace("<", "$<$").replace("-", r"$-$").replace("inf", r"$\infty$")
 
 
@@ -221,10 +192,10 @@ def _column(column: Column) -> list[str]:
         elif len(cell) == 1:
             # Without its interval the estimate stands where the others' estimates stand.
             room = _phantom_interval(slots) if column.kind == "interval" and slots[1] else ""
-            shown.append(_number(cell[0]) + room)
+            shown.append(latex_number(cell[0]) + room)
         else:
             low, high = (_padded(cell[slot], slots[slot]) for slot in (1, 2))
-            shown.append(f"{_number(cell[0])} [{low}, {high}]")
+            shown.append(f"{latex_number(cell[0])} [{low}, {high}]")
     return shown
 
 
@@ -232,7 +203,7 @@ def _padded(number: str, others: Sequence[str]) -> str:
     """The number after invisible signs and digits, up to the widest of its slot."""
     sign = r"\phantom{$-$}" if not number.startswith("-") and any(o.startswith("-") for o in others) else ""
     missing = max(map(_whole_digits, others)) - _whole_digits(number)
-    return (f"\\phantom{{{'0' * missing}}}" if missing else "") + sign + _number(number)
+    return (f"\\phantom{{{'0' * missing}}}" if missing else "") + sign + latex_number(number)
 
 
 def _whole_digits(number: str) -> int:

@@ -13,7 +13,7 @@ import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from mi_attention.interface import FloatArray
 from mi_attention.report.numbers import format_setting
@@ -25,12 +25,15 @@ __all__ = [
     "cells_of",
     "common_settings",
     "integer_ticks",
+    "name_setting",
     "panel_grid",
     "plain_name",
     "require_columns",
     "require_rows",
     "say_undefined",
     "split_cells",
+    "temperature_axis",
+    "undefined_reasons",
     "wrap",
 ]
 
@@ -92,7 +95,7 @@ def common_settings(frame: pd.DataFrame, keys: Sequence[str] = CELL) -> str:
     shared = {key: frame[key].iloc[0] for key in keys if frame[key].nunique(dropna=False) == 1}
     for key in ("encoder", "score"):
         shared.pop(key, None)
-    return ", ".join(_setting(key, value) for key, value in shared.items() if not pd.isna(value))
+    return ", ".join(name_setting(key, value) for key, value in shared.items() if not pd.isna(value))
 
 
 def split_cells(frame: pd.DataFrame, most: int = 12, keys: Sequence[str] = CELL) -> list[pd.DataFrame]:
@@ -149,6 +152,28 @@ def integer_ticks(axes: Axes, numbers: FloatArray) -> None:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_setting(value)))
 
 
+def temperature_axis(axes: Axes, temperatures: Sequence[float]) -> None:
+    """A logarithmic axis with these temperatures as its ticks, all of them or those far enough apart not to touch."""
+    axes.set_xscale("log")
+    span = np.log(temperatures[-1] / temperatures[0])
+    kept = [temperatures[0]]
+    for temperature in temperatures[1:]:
+        if np.log(temperature / kept[-1]) > 0.18 * span:
+            kept.append(temperature)
+    axes.xaxis.set_major_locator(FixedLocator(kept))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: format_setting(value)))
+    margin = (temperatures[-1] / temperatures[0]) ** 0.08
+    axes.set_xlim(temperatures[0] / margin, temperatures[-1] * margin)
+
+
+def undefined_reasons(rows: pd.DataFrame) -> str:
+    """The distinct reasons of the rows in order of appearance, empty if the frame gives none."""
+    if "reason" not in rows.columns:
+        return ""
+    return "; ".join(dict.fromkeys(r for r in rows["reason"] if isinstance(r, str) and r))
+
+
 def plain_name(value: Any) -> str:
     """A name as a reader knows it: spaces for underscores, acronyms in capitals."""
     text = str(value)
@@ -160,14 +185,15 @@ def _title(settings: dict[str, Any], varying: set[str]) -> str:
     model = " + ".join(plain_name(settings[key]) for key in ("encoder", "score") if key in settings)
     lines += [model] if model else []
     details = [
-        _setting(key, settings[key])
+        name_setting(key, settings[key])
         for key in ("normalizer", "temperature")
         if key in varying and not pd.isna(settings[key])
     ]
     return "\n".join(lines + ([", ".join(details)] if details else []))
 
 
-def _setting(key: str, value: Any) -> str:
+def name_setting(key: str, value: Any) -> str:
+    """The value of a setting as a title shows it: ``temperature 0.5``, and a name by itself."""
     if key == "temperature":
         return f"temperature\u00a0{format_setting(value)}"
     return plain_name(value)

@@ -73,7 +73,8 @@ def planted_figure(frame: pd.DataFrame, *, width: float = TWO_COLUMNS) -> Figure
             error = 2 * np.nan_to_num(estimate.error)
             axes = figure.add_subplot(n_rows, n_columns, number + 1)
             axes.axhline(0.0, color="0.6", linewidth=0.5, zorder=1)
-            axes.plot(truth.x, truth.mean, color="0.5", linewidth=2.2, zorder=2, solid_capstyle="butt")
+            # Steps: between two positions there is no truth to draw a slope through.
+            axes.step(truth.x, truth.mean, where="mid", color="0.5", linewidth=1.8, zorder=2, solid_capstyle="butt")
             axes.vlines(estimate.x, estimate.mean - error, estimate.mean + error, color=style.color, linewidth=0.8)
             axes.plot(estimate.x, estimate.mean, zorder=3, **style.line() | {"linestyle": "none"})
             axes.set_title(wrap(title, panel_width))
@@ -96,7 +97,7 @@ def planted_figure(frame: pd.DataFrame, *, width: float = TWO_COLUMNS) -> Figure
         scatter.set_title("all positions")
         scatter.set_xlabel("true MI (nats)")
         scatter.set_ylabel("estimated MI (nats)")
-        handles["truth"] = Line2D([], [], color="0.5", linewidth=2.2)
+        handles["truth"] = Line2D([], [], color="0.5", linewidth=1.8)
         if keys != ["data"]:
             figure.suptitle(wrap(common_settings(frame, keys), width, 7.5))
         add_legend(figure, list(handles.values()), list(handles), width)

@@ -16,8 +16,9 @@ from mi_attention.report.numbers import (
     format_setting,
     format_share,
 )
+from mi_attention.report.verdicts import VERDICTS, checked_verdict, known
 
-__all__ = ["TEMPLATES", "sentence"]
+__all__ = ["TEMPLATES", "VERDICTS", "sentence"]
 
 MEASURES = {
     "kendall_tau_b": "tau-b",
@@ -38,15 +39,13 @@ ORDERS = {
     ("rank", "mutual information"): "mutual information by attention rank",
 }
 
-_SAMPLE = (
-    "Over {{ n_seeds | plural('seed') }}"
-    "{% if n_instances | known %} and {{ n_instances | plural('instance') }}{% endif %}"
-    "{% if data | known %} of {{ data }}{% endif %}, "
-)
+_SAMPLE = "{{ over(n_seeds, n_instances, n_data, data, claim) }}"
 _EXTRAS = (
     "{% set extras = [] %}"
+    "{% if level | known and ci_low | known %}{% set _ = extras.append((level | percent) ~ ' interval') %}{% endif %}"
     "{% if null_mean | known %}{% set _ = extras.append('partner null ' ~ (null_mean | number)) %}{% endif %}"
-    "{% if p | known %}{% set _ = extras.append('p ' ~ (p | p_value)) %}{% endif %}"
+    "{% if p | known %}{% set _ = extras.append('p ' ~ (p | p_value)"
+    " ~ (' by ' ~ test if test | known else '')) %}{% endif %}"
     "{% if p_adjusted | known %}{% set _ = extras.append('adjusted p ' ~ (p_adjusted | p_value)"
     " ~ (' in family ' ~ family if family | known else '')) %}{% endif %}"
     "{% if reliability | known %}"
@@ -54,14 +53,35 @@ _EXTRAS = (
     "{% if ceiling | known %}{% set _ = extras.append('ceiling ' ~ (ceiling | number)) %}{% endif %}"
     "{% if extras %} ({{ extras | join(', ') }}){% endif %}"
 )
+_CONTROLS = (
+    "{% if controls %}; beside it{% for name, value in controls.items() %}"
+    "{{ ',' if not loop.first }} {{ name }} {{ value | number }}{% endfor %}{% endif %}"
+)
 _UNDEFINED_SHARE = (
     "{% if undefined_share | known and undefined_share > 0 %}; "
-    "it was undefined for {{ undefined_share | percent }} of the instances, which are left out{% endif %}"
+    "it was undefined for {{ undefined_share | percent }} of the {{ counted }}, which are left out{% endif %}"
 )
 _VALUE = (
-    "{% if estimate | known %} was {{ interval }}" + _EXTRAS + _UNDEFINED_SHARE + "."
+    "{% if estimate | known %} was {{ interval }}"
+    "{% if effect_unit | known and effect_unit not in UNITLESS %} {{ effect_unit }}{% endif %}"
+    + _EXTRAS
+    + _CONTROLS
+    + _UNDEFINED_SHARE
+    + "."
     "{% else %} is undefined{% if reason | known %}: {{ reason }}{% endif %}.{% endif %}"
 )
+
+_SUBJECT = (
+    "{% if first | known and second | known %}the difference in {{ measure | measure_name }} between {{ first }} and "
+    "{{ second }}{% elif order | known %}{{ measure | measure_name }} between attention and "
+    "{{ order | order_name(estimand) }}{% elif measure is defined %}the {{ measure | measure_name }}"
+    "{% else %}the {{ quantity }}{% endif %}"
+)
+_JUDGED = {
+    "supported": "is supported",
+    "contradicted": "is contradicted by the data",
+    "undecided": "is left undecided by the data",
+}
 
 TEMPLATES = {
     "agreement": _SAMPLE
@@ -76,12 +96,20 @@ TEMPLATES = {
     "contrast": _SAMPLE
     + "the difference in {{ measure | measure_name }} between {{ first }} and {{ second }}"
     + _VALUE,
+    "claim": "“{{ claim }}” {{ judged }}: " + _SAMPLE + _SUBJECT + _VALUE,
+    "result": _SAMPLE + "the {{ quantity }}" + _VALUE,
     "information": _SAMPLE + "the mutual information of {{ unit }} with the {{ output }}"
     "{% if estimate | known %} was {{ interval }} nats"
     "{% if ceiling | known %} of at most {{ ceiling | number }}{% endif %}."
     "{% else %} is undefined{% if reason | known %}: {{ reason }}{% endif %}.{% endif %}",
 }
-"""Kind of result → template. ``estimate``, ``ci_low`` and ``ci_high`` are shown as one interval."""
+"""Kind of result → template. ``estimate``, ``ci_low`` and ``ci_high`` are shown as one interval, columns whose names
+begin with ``control_`` as the controls beside it."""
+
+UNITLESS = ("tau", "share", "probability")
+CONTROL = "control_"
+# In the running text of a claim these columns may be absent where the other subject is meant.
+_OPTIONAL = ("claim", "first", "second", "order", "estimand")
 
 
 def sentence(
@@ -96,29 +124,46 @@ def sentence(
     Args:
         result: A frame of one row, a row, or a mapping. Needed are ``estimate``, ``n_seeds`` and the names
             in the template; optional ``ci_low``, ``ci_high``, ``n_instances``, ``data``, ``null_mean``, ``p``,
-            ``p_adjusted``, ``family``, ``reliability``, ``ceiling``, ``undefined_share``, ``reason``.
-        kind: A key of ``TEMPLATES``.
+            ``p_adjusted``, ``family``, ``reliability``, ``ceiling``, ``undefined_share``, ``reason``, the other
+            columns of a statistical result (``n_data``, ``level``, ``test``, ``effect_unit``, ``degenerate_share``),
+            and ``control_...``, values of the same measure under a control (``control_gold_label``).
+        kind: A key of ``TEMPLATES``. ``"result"`` needs ``quantity``. ``"claim"`` needs ``claim`` (what was
+            claimed, words without full stop) and ``verdict`` (one of ``VERDICTS``), and takes ``direction``
+            (``"greater"``, ``"less"``, ``"different"``, ``"equivalent"``), ``reference`` (0 by default) and
+            ``margin``, against which the verdict is checked.
         digits: Decimals of estimates.
 
     Returns:
         The sentence, with its full stop.
 
     Raises:
-        ValueError: if the frame has not one row, a needed column is absent, or ``kind`` is unknown.
+        ValueError: if the frame has not one row, a needed column is absent, ``kind`` is unknown, or the verdict of a
+            claim does not follow from its interval.
     """
     if kind not in TEMPLATES:
         raise ValueError(f"kind must be one of {sorted(TEMPLATES)}, got {kind!r}")
     values = _values(result)
     if "estimate" not in values:
         raise ValueError(f"result needs a column estimate, it has {sorted(values)}")
-    if _known(values["estimate"]):
+    if known(values["estimate"]):
         bounds = (values.get(bound) for bound in ("ci_low", "ci_high"))
-        low, high = (float(bound) if bound is not None and _known(bound) else float("nan") for bound in bounds)
+        low, high = (float(bound) if bound is not None and known(bound) else float("nan") for bound in bounds)
         values["interval"] = format_interval(values["estimate"], low, high, digits)
+    values["counted"] = "instances"
+    if not known(values.get("undefined_share")):
+        values |= {"undefined_share": values.get("degenerate_share"), "counted": "values"}
+    names = [name for name in values if name.startswith(CONTROL) and known(values[name])]
+    values["controls"] = {name.removeprefix(CONTROL).replace("_", " "): values[name] for name in names}
+    if kind == "claim":
+        values |= {name: None for name in _OPTIONAL if name not in values}
+        values["judged"] = _JUDGED[checked_verdict(values)]
+    else:
+        values["claim"] = None
     try:
-        return _environment(digits).from_string(TEMPLATES[kind]).render(values)
+        text = _environment(digits).from_string(TEMPLATES[kind]).render(values)
     except UndefinedError as error:
         raise ValueError(f"the {kind} sentence needs a column more: {error}; result has {sorted(values)}") from error
+    return text[0].upper() + text[1:]
 
 
 def _values(result: pd.DataFrame | pd.Series[Any] | Mapping[str, Any]) -> dict[str, Any]:
@@ -129,26 +174,35 @@ def _values(result: pd.DataFrame | pd.Series[Any] | Mapping[str, Any]) -> dict[s
     return {str(name): value for name, value in result.items()}
 
 
-def _known(value: Any) -> bool:
-    if isinstance(value, StrictUndefined) or value is None or value is pd.NA:
-        return False
-    if isinstance(value, str):
-        return value != ""
-    return not bool(pd.isna(value))
+def _over(n_seeds: Any, n_instances: Any, n_data: Any, data: Any, claim: Any) -> str:
+    """``"Over 8 seeds and 2,693 instances of sst2, "``, without the counts that are missing."""
+    # A missing count is left out, but a frame without the column is an error, which this raises.
+    str(n_seeds)
+    counts = ((n_seeds, "seed"), (n_instances, "instance"), (n_data, "data set"))
+    parts = [_plural(count, noun) for count, noun in counts if known(count)]
+    over, on = ("over", "on") if known(claim) else ("Over", "On")
+    if not parts:
+        return f"{on} {data}, " if known(data) else ""
+    listed = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+    return f"{over} {listed}{f' of {data}' if known(data) else ''}, "
+
+
+def _plural(count: Any, noun: str) -> str:
+    return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
 
 
 def _environment(digits: int) -> Environment:
     # Plain text for papers and terminals: whoever puts a sentence into HTML escapes it there.
     environment = Environment(undefined=StrictUndefined, autoescape=False)
     environment.filters.update(
-        known=_known,
+        known=known,
         number=lambda value: format_number(value, digits),
         percent=format_share,
         p_value=lambda value: format_p(value, equals=True),
-        plural=lambda count, noun: f"{format_count(count)} {noun}{'' if count == 1 else 's'}",
         setting=format_setting,
         plain=lambda name: str(name).replace("_", " "),
         measure_name=lambda name: MEASURES.get(name, str(name).replace("_", " ")),
         order_name=lambda order, estimand: ORDERS.get((estimand, order), str(order).replace("_", " ")),
     )
+    environment.globals.update(over=_over, UNITLESS=UNITLESS)
     return environment

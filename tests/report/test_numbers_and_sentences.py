@@ -139,3 +139,100 @@ def test_bad_input():
         sentence({"n_seeds": 1})
     with pytest.raises(ValueError, match="'n_seeds' is undefined"):
         sentence({name: value for name, value in ROW.items() if name != "n_seeds"})
+
+
+CLAIM = {
+    **{"estimate": 0.12, "ci_low": 0.05, "ci_high": 0.2, "n_seeds": 8, "measure": "kendall_tau_b"},
+    **{"claim": "Additive agrees more", "verdict": "supported", "direction": "greater"},
+}
+
+
+def test_claims_are_judged_in_words():
+    contrast = {**CLAIM, "first": "additive", "second": "scaled dot", "p_adjusted": 0.012, "reliability": 0.61}
+    controls = {"ceiling": 0.8, "control_gold_label": 0.2, "control_uniform_attention": np.nan, "control_random": 0.0}
+    assert sentence({**contrast, **controls}, "claim") == (
+        "“Additive agrees more” is supported: over 8 seeds, the difference in tau-b between additive and scaled dot "
+        "was 0.12 [0.05, 0.20] (adjusted p = .012, split-half reliability 0.61, ceiling 0.80); "
+        "beside it gold label 0.20, random 0.00."
+    )
+    against = {**contrast, "verdict": "contradicted", "estimate": -0.1, "ci_low": -0.2, "ci_high": -0.01}
+    assert "is contradicted by the data: over 8 seeds" in sentence(against, "claim")
+    agreement = {**CLAIM, "estimand": "pointwise", "order": "informativeness", "verdict": "undecided"}
+    assert sentence(agreement, "claim") == (
+        "“Additive agrees more” is left undecided by the data: over 8 seeds, tau-b between attention and pointwise "
+        "informativeness was 0.12 [0.05, 0.20]."
+    )
+    gone = {**CLAIM, "estimate": np.nan, "ci_low": np.nan, "ci_high": np.nan, "verdict": "undecided", "reason": "x"}
+    assert sentence(gone, "claim").endswith("the tau-b is undefined: x.")
+
+
+def test_controls_stand_beside_other_sentences_too():
+    assert sentence({**ROW, "control_gold_label": 0.25}).endswith("p = .001); beside it gold label 0.25.")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "changes"),
+    [
+        ("supported", {"ci_low": -0.01}),
+        ("supported", {"direction": "less"}),
+        ("supported", {"reference": 0.1}),
+        ("supported", {"direction": "equivalent", "margin": 0.05}),
+        ("supported", {"ci_low": np.nan, "ci_high": np.nan}),
+        ("contradicted", {}),
+        ("contradicted", {"direction": "different"}),
+        ("contradicted", {"direction": "equivalent", "margin": 0.2}),
+        ("contradicted", {"ci_low": -0.3, "ci_high": 0.03, "estimate": 0.0}),
+    ],
+)
+def test_a_verdict_must_follow_from_its_interval(verdict, changes):
+    with pytest.raises(ValueError, match=r"does not follow from|needs an interval"):
+        sentence({**CLAIM, "verdict": verdict, **changes}, "claim")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "changes"),
+    [
+        ("supported", {"reference": 0.04}),
+        ("supported", {"direction": "different"}),
+        ("supported", {"direction": "less", "estimate": -0.1, "ci_low": -0.2, "ci_high": -0.01}),
+        ("supported", {"direction": "equivalent", "margin": 0.2}),
+        ("supported", {"direction": None, "ci_low": -0.1}),
+        ("contradicted", {"direction": "less"}),
+        # An effect above the margin was claimed, and the interval ends below it.
+        ("contradicted", {"ci_low": -0.03, "ci_high": 0.04, "estimate": 0.0, "margin": 0.05}),
+        ("contradicted", {"direction": "equivalent", "margin": 0.05}),
+        ("undecided", {"ci_low": np.nan, "ci_high": np.nan}),
+    ],
+)
+def test_verdicts_that_follow_are_said(verdict, changes):
+    assert "Additive agrees more" in sentence({**CLAIM, "verdict": verdict, **changes}, "claim")
+
+
+def test_bad_claims():
+    with pytest.raises(ValueError, match="verdict, one of"):
+        sentence({**CLAIM, "verdict": "true"}, "claim")
+    with pytest.raises(ValueError, match="says what was claimed"):
+        sentence({**CLAIM, "claim": ""}, "claim")
+    with pytest.raises(ValueError, match="direction must be one of"):
+        sentence({**CLAIM, "direction": "up"}, "claim")
+
+
+def test_rows_of_the_statistics_are_sentences():
+    row = {
+        "quantity": "mean difference",
+        **{"estimate": 0.12, "ci_low": 0.05, "ci_high": 0.2, "level": 0.95, "effect_unit": "tau"},
+        **{"n_seeds": 8, "n_instances": 600, "n_data": 3, "test": "exact sign flip, two-sided", "p": 0.008},
+        **{"p_adjusted": 0.016, "family": "F1", "degenerate_share": 0.1, "reason": ""},
+    }
+    assert sentence(row, "result") == (
+        "Over 8 seeds, 600 instances and 3 data sets, the mean difference was 0.12 [0.05, 0.20] (95 % interval, "
+        "p = .008 by exact sign flip, two-sided, adjusted p = .016 in family F1); "
+        "it was undefined for 10 % of the values, which are left out."
+    )
+    missing = {"n_seeds": pd.NA, "n_instances": pd.NA, "n_data": pd.NA, "family": pd.NA, "test": pd.NA}
+    bare = sentence({**row, **missing, "effect_unit": "nats", "degenerate_share": np.nan}, "result")
+    assert bare == ("The mean difference was 0.12 [0.05, 0.20] nats (95 % interval, p = .008, adjusted p = .016).")
+    claim = {**row, "claim": "It differs", "verdict": "supported", "direction": "different", "data": "sst2"}
+    assert sentence({**claim, "n_data": pd.NA}, "claim").startswith(
+        "“It differs” is supported: over 8 seeds and 600 instances of sst2, the mean difference was 0.12 [0.05"
+    )

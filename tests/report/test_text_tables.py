@@ -8,7 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mi_attention.report import escape_latex, escape_markdown, newcommands, to_latex, to_markdown, write_latex
+from mi_attention.report import (
+    REFERENCES,
+    Usage,
+    bibtex,
+    cited,
+    escape_latex,
+    escape_markdown,
+    methods_paragraph,
+    newcommands,
+    number_commands,
+    to_latex,
+    to_markdown,
+    write_latex,
+    write_text,
+)
 
 NASTY = 'a_b & 50% #1 $x$ {y} ~ ^ \\ <t> | "q" `c` [z] *w* -- τ − ≥ é'
 FRAME = pd.DataFrame(
@@ -137,24 +151,108 @@ def test_newcommands():
             newcommands({name: 1.0})
 
 
-@pytest.mark.skipif(shutil.which("pdflatex") is None, reason="pdflatex is not installed")
+def test_newcommands_of_numpy_numbers():
+    text = newcommands({"n": np.int64(2693), "tau": np.float32(0.5), "sure": np.bool_(True)})
+    assert re.findall(r"\}\{(.*)\}", text) == ["2,693", "0.50", "yes"]
+
+
+RESULTS = pd.DataFrame(
+    {
+        "data": ["sst2", "sst2", "20news"],
+        "score": ["scaled_dot", "deep(depth=3)", "additive"],
+        "temperature": [0.5, 1.0, 1.0],
+        "estimate": [0.314, -0.04, np.nan],
+        "ci_low": [0.28, -0.123, np.nan],
+        "ci_high": [0.34, 12.5, np.nan],
+        "n_instances": [2693, 12, 5],
+        "p": [0.0001, 0.04, np.nan],
+        "note": ["a", "b", "c"],
+    }
+)
+
+
+def commands(text):
+    return dict(re.findall(r"\\newcommand\{\\([A-Za-z]+)\}\{(.*)\}\n", text))
+
+
+def test_every_number_of_a_frame_has_a_command():
+    found = commands(number_commands(RESULTS, keys=("data", "score", "temperature")))
+    first = "miSstTwoScaledDotZeroPointFive"
+    assert {name: value for name, value in found.items() if name.startswith(first)} == {
+        f"{first}Estimate": "0.31",
+        f"{first}CiLow": "0.28",
+        f"{first}CiHigh": "0.34",
+        f"{first}NInstances": "2,693",
+        f"{first}P": "$<$ .001",
+        f"{first}EstimateInterval": "0.31 [0.28, 0.34]",
+    }
+    assert found["miSstTwoDeepDepthThreeOneEstimateInterval"] == "$-$0.04 [$-$0.12, 12.50]"
+    assert found["miTwoZeroNewsAdditiveOneEstimate"] == "undefined"
+    assert len(found) == 18
+    # The running text and the table show the same strings.
+    cells = rows_of(to_latex(RESULTS, caption="c", label="l", columns=["estimate", "n_instances"]))
+    assert [cell[1] for cell in cells] == [value for name, value in found.items() if name.endswith("NInstances")]
+
+
+def test_commands_never_share_a_name():
+    with pytest.raises(ValueError, match="two numbers would be"):
+        number_commands(RESULTS, keys=("data",), values=["estimate"])
+    twice = pd.DataFrame({"data": ["a_b", "a b"], "estimate": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="estimate of data 'a_b' and estimate of data 'a b'"):
+        number_commands(twice, keys=("data",))
+    with pytest.raises(ValueError, match="prefix must consist of letters"):
+        number_commands(RESULTS, keys=("score",), prefix="m1")
+    with pytest.raises(ValueError, match="no letter or digit"):
+        number_commands(twice.assign(data=["é", "?"]).tail(1), keys=("data",))
+    with pytest.raises(ValueError, match="no columns \\['seed'\\]"):
+        number_commands(RESULTS, keys=("seed",))
+
+
+LATEX = shutil.which("pdflatex") is None or shutil.which("bibtex") is None
+
+
+def compiled(folder, body, *commands):
+    (folder / "paper.tex").write_text(body, encoding="utf-8")
+    for command in commands:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, errors="replace")
+        assert done.returncode == 0, done.stdout[-2000:]
+    return done.stdout
+
+
+@pytest.mark.skipif(LATEX, reason="pdflatex or bibtex is not installed")
 def test_a_document_compiles(tmp_path):
     frame = pd.concat([FRAME, pd.DataFrame({"cell_name": ["αβγδ ×·±≤∞→√‖", "''\"--—…"]})], ignore_index=True)
-    macros = newcommands({"tauMlp": -0.3, "word": NASTY})
-    table = to_latex(frame, caption=f"All of {NASTY}", label="tab:a", signature="a:b|c:<d>|e_f:50%")
+    write_text(newcommands({"tauMlp": -0.3, "word": NASTY}), tmp_path / "numbers.tex")
+    write_text(number_commands(RESULTS, keys=("data", "score", "temperature")), tmp_path / "more.tex")
+    write_latex(frame, tmp_path / "table.tex", caption=f"All of {NASTY}", label="tab:a", signature="a:b|c:<d>|e_f:50%")
+    usage = Usage(data=("digits", "sst2"), estimators=("probe", "ksg"), scores=("additive",), normalizers=("entmax",))
+    write_text(methods_paragraph(usage, latex=True), tmp_path / "methods.tex")
+    write_text(bibtex(cited(usage)), tmp_path / "used.bib")
     document = (
-        "\\documentclass{article}\\usepackage{booktabs}\n"
-        + macros
-        + "\\begin{document}\n"
-        + table
-        + "\\tauMlp{} \\word{}"
-        "\\ref{tab:a}\\end{document}\n"
+        "\\documentclass[twocolumn]{article}\\usepackage{booktabs}\\usepackage[round]{natbib}\\input{numbers}\\input{more}\n"
+        "\\begin{document}\n\\input{table}\n\\tauMlp{} \\word{} Table~\\ref{tab:a}: "
+        "\\miSstTwoScaledDotZeroPointFiveEstimateInterval{} ($p$ \\miSstTwoScaledDotZeroPointFiveP{}).\n\n"
+        "\\input{methods}\n\\bibliographystyle{plainnat}\\bibliography{used}\\end{document}\n"
     )
-    (tmp_path / "paper.tex").write_text(document, encoding="utf-8")
-    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, errors="replace")
-    assert done.returncode == 0, done.stdout[-2000:]
+    latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    said = compiled(tmp_path, document, latex, ["bibtex", "paper"], latex, latex)
     assert (tmp_path / "paper.pdf").stat().st_size > 0
+    assert "undefined" not in said
+    assert "multiply" not in said
+    assert "Missing character" not in (tmp_path / "paper.log").read_text(errors="replace")
+
+
+@pytest.mark.skipif(LATEX, reason="pdflatex or bibtex is not installed")
+def test_every_entry_is_read_by_bibtex(tmp_path):
+    write_text(bibtex(REFERENCES), tmp_path / "all.bib")
+    body = (
+        "\\documentclass{article}\\usepackage[round]{natbib}\\begin{document}\\nocite{*}x\\bibliographystyle{plainnat}"
+    )
+    latex = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
+    compiled(tmp_path, body + "\\bibliography{all}\\end{document}", latex, ["bibtex", "paper"], latex)
+    log = (tmp_path / "paper.blg").read_text(errors="replace")
+    assert "Warning" not in log
+    assert (tmp_path / "paper.bbl").read_text(errors="replace").count("\\bibitem") == len(REFERENCES)
 
 
 def test_markdown_is_a_table_of_the_right_shape():
