@@ -20,7 +20,8 @@ class Unit:
 
     Attributes:
         x: ``(n, d)`` states, one row a sample.
-        y: ``(n,)`` outputs: integers for classes, floats for a continuous output.
+        y: ``(n,)`` outputs: integers for classes, floats for a continuous output; ``(n, dy)`` for a continuous output
+            of several columns, which not every estimator takes.
         groups: ``(n,)`` integers, the instance each row came from, or None when every row is an
             instance of its own. Folds, halves, permutations and standard errors go by group.
         name: What the unit is, for tables (``"position 3"``).
@@ -35,10 +36,11 @@ class Unit:
         """Check shapes."""
         if self.x.ndim != 2:
             raise ValueError(f"x must be (n, d), got shape {self.x.shape}; use x[:, None] for one dimension")
-        if self.y.shape != (self.x.shape[0],):
-            raise ValueError(f"y must be ({self.x.shape[0]},) to match x, got shape {self.y.shape}")
-        if self.groups is not None and self.groups.shape != self.y.shape:
-            raise ValueError(f"groups must be {self.y.shape} to match y, got shape {self.groups.shape}")
+        n = self.x.shape[0]
+        if self.y.ndim not in (1, 2) or self.y.shape[0] != n:
+            raise ValueError(f"y must be ({n},) or ({n}, dy) to match x, got shape {self.y.shape}")
+        if self.groups is not None and self.groups.shape != (n,):
+            raise ValueError(f"groups must be ({n},) to match x, got shape {self.groups.shape}")
 
 
 @dataclass(frozen=True, eq=False, repr=False)

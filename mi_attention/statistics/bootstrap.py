@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
 from mi_attention.interface import FloatArray
+from mi_attention.statistics.table import Tabular
 
 __all__ = ["BootstrapInterval", "bootstrap_means"]
 
@@ -23,7 +25,7 @@ _BLOCK_WEIGHTS = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class BootstrapInterval:
+class BootstrapInterval(Tabular):
     """Three bootstrap intervals of one statistic.
 
     For smooth statistics (differences of means) all three cover about what they say. A tau between a
@@ -68,6 +70,21 @@ class BootstrapInterval:
     n_instances: int
     reason: str
     resampled: FloatArray
+
+    def row(self) -> dict[str, Any]:
+        """Entries of ``RESULT_COLUMNS``: statistic and percentile interval of one run."""
+        return {
+            "quantity": "statistic of means over instances",
+            "estimate": self.estimate,
+            "ci_low": self.percentile_low,
+            "ci_high": self.percentile_high,
+            "level": self.level,
+            "interval": "percentile bootstrap, instances of one run",
+            "n_seeds": 1,
+            "n_instances": self.n_instances,
+            "degenerate_share": self.n_undefined / self.n_resamples,
+            "reason": self.reason,
+        }
 
 
 def bootstrap_means(

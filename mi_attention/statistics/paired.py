@@ -9,14 +9,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from statsmodels.stats.multitest import multipletests
 
 from mi_attention.interface import FloatArray
-from mi_attention.statistics.seeds import seed_interval, smallest_sign_flip_p
+from mi_attention.statistics.families import adjusted_p, require_power
+from mi_attention.statistics.seeds import seed_interval
+from mi_attention.statistics.table import Tabular
 
 __all__ = ["HOLM_COLUMNS", "PairedContrast", "holm_family", "paired_contrast", "sign_flip_p"]
 
@@ -44,7 +46,7 @@ HOLM_COLUMNS = (
 
 
 @dataclass(frozen=True)
-class PairedContrast:
+class PairedContrast(Tabular):
     """First minus second, paired by seed.
 
     Attributes:
@@ -74,6 +76,23 @@ class PairedContrast:
     n_left_out: int
     test: str
     reason: str
+
+    def row(self) -> dict[str, Any]:
+        """Entries of ``RESULT_COLUMNS``: the mean difference."""
+        return {
+            "quantity": "mean difference",
+            "estimate": self.estimate,
+            "ci_low": self.ci_low,
+            "ci_high": self.ci_high,
+            "level": self.level,
+            "interval": "t, seeds on the instances given",
+            "n_seeds": self.n_seeds,
+            "test": self.test,
+            "p": self.p,
+            "smallest_p": self.smallest_p,
+            "degenerate_share": self.n_left_out / max(self.n_seeds + self.n_left_out, 1),
+            "reason": self.reason,
+        }
 
 
 def paired_contrast(first: ArrayLike, second: ArrayLike, level: float = 0.95) -> PairedContrast:
@@ -180,17 +199,9 @@ def holm_family(contrasts: Mapping[str, PairedContrast], *, family: str, alpha: 
     """
     if not contrasts:
         raise ValueError("contrasts is empty; a family has at least one contrast")
-    if not 0 < alpha < 1:
-        raise ValueError(f"alpha is {alpha}; it must lie between 0 and 1")
-    size, seeds = len(contrasts), min(contrast.n_seeds for contrast in contrasts.values())
-    if seeds < 1 or size * smallest_sign_flip_p(seeds) > alpha * (1 + 1e-12):
-        needed = math.ceil(1 + math.log2(size / alpha) - 1e-12)
-        raise ValueError(
-            f"family {family!r} of {size} contrasts could never reject at alpha {alpha} with {seeds} seeds "
-            f"(its smallest p is 2^(1 − {seeds})); it needs {needed} seeds, or at most "
-            f"{math.floor(alpha * 2.0 ** (seeds - 1) * (1 + 1e-12))} contrasts"
-        )
-    rejected, adjusted, _, _ = multipletests([contrast.p for contrast in contrasts.values()], alpha, method="holm")
+    seeds = min(contrast.n_seeds for contrast in contrasts.values())
+    require_power(len(contrasts), seeds, family=family, alpha=alpha)
+    adjusted = adjusted_p(np.array([contrast.p for contrast in contrasts.values()]), "holm")
     rows = [
         {
             "family": family,
@@ -205,11 +216,11 @@ def holm_family(contrasts: Mapping[str, PairedContrast], *, family: str, alpha: 
             "test": contrast.test,
             "p": contrast.p,
             "p_adjusted": float(p_adjusted),
-            "rejected": bool(reject),
+            "rejected": bool(p_adjusted <= alpha),
             "alpha": alpha,
             "smallest_p": contrast.smallest_p,
             "reason": contrast.reason,
         }
-        for (name, contrast), p_adjusted, reject in zip(contrasts.items(), adjusted, rejected, strict=True)
+        for (name, contrast), p_adjusted in zip(contrasts.items(), adjusted, strict=True)
     ]
     return pd.DataFrame(rows, columns=list(HOLM_COLUMNS))

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,6 +23,7 @@ from numpy.typing import ArrayLike
 from mi_attention.interface import FloatArray, IntArray
 from mi_attention.measures.layout import buckets, constant
 from mi_attention.statistics.permutation import Alternative, permutation_p
+from mi_attention.statistics.table import Tabular
 
 __all__ = ["PartnerNull", "partner_null"]
 
@@ -32,7 +34,7 @@ _BLOCK_TAUS = 2**21
 
 
 @dataclass(frozen=True)
-class PartnerNull:
+class PartnerNull(Tabular):
     """Agreement within instances, against the attention of other instances.
 
     Attributes:
@@ -70,6 +72,22 @@ class PartnerNull:
     n_without_partner: int
     n_sampled: int
     reason: str
+
+    def row(self) -> dict[str, Any]:
+        """Entries of ``RESULT_COLUMNS``: the agreement within instances and its test."""
+        return {
+            "quantity": "mean tau-b within instances",
+            "estimate": self.statistic,
+            "n_seeds": self.n_runs,
+            "n_instances": self.n_instances,
+            "n_data": 1,
+            "test": f"attention of another instance of its length, one map for all runs, {self.alternative}",
+            "p": self.p,
+            "smallest_p": self.smallest_p,
+            "effect_unit": "tau",
+            "degenerate_share": self.n_undefined / max(self.n_instances + self.n_undefined + self.n_without_partner, 1),
+            "reason": self.reason,
+        }
 
 
 def partner_null(

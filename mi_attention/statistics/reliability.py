@@ -9,6 +9,7 @@ against half .22. Print both beside a tau; divide by neither.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,12 +17,16 @@ from numpy.typing import ArrayLike
 from mi_attention.interface import FloatArray
 from mi_attention.measures.rank_correlation import kendall_tau_b
 from mi_attention.statistics.bootstrap import weighted_means
+from mi_attention.statistics.table import Tabular
 
-__all__ = ["Ceiling", "SplitHalf", "profile_covariance", "split_half", "tau_ceiling"]
+__all__ = ["Ceiling", "SplitHalf", "profile_covariance", "shrink_profile", "split_half", "tau_ceiling"]
+
+# Share of its spread that a profile of pure noise keeps: enough for its order, nothing against its error.
+_LEAST_SPREAD = 1e-3
 
 
 @dataclass(frozen=True)
-class SplitHalf:
+class SplitHalf(Tabular):
     """Tau-b between profiles from two disjoint random halves of the instances.
 
     Attributes:
@@ -42,9 +47,21 @@ class SplitHalf:
     n_instances: int
     reason: str
 
+    def row(self) -> dict[str, Any]:
+        """Entries of ``RESULT_COLUMNS``: the reliability."""
+        return {
+            "quantity": "split-half reliability of the profile",
+            "estimate": self.tau,
+            "n_instances": self.n_instances,
+            "effect_unit": "tau",
+            "reliability": self.tau,
+            "degenerate_share": self.n_undefined / self.n_splits,
+            "reason": self.reason,
+        }
+
 
 @dataclass(frozen=True)
-class Ceiling:
+class Ceiling(Tabular):
     """The tau-b that attention in perfect order would reach, given the error of the profile.
 
     Attributes:
@@ -67,6 +84,17 @@ class Ceiling:
     n_units: int
     n_instances: int
     reason: str
+
+    def row(self) -> dict[str, Any]:
+        """Entries of ``RESULT_COLUMNS``: the ceiling."""
+        return {
+            "quantity": "tau that attention in perfect order would reach",
+            "estimate": self.tau,
+            "n_instances": self.n_instances,
+            "effect_unit": "tau",
+            "ceiling": self.tau,
+            "reason": self.reason,
+        }
 
 
 def split_half(local: ArrayLike, *, rng: np.random.Generator | int, n_splits: int = 100) -> SplitHalf:
@@ -179,11 +207,7 @@ def tau_ceiling(local: ArrayLike, *, rng: np.random.Generator | int, n_draws: in
     if ((~np.isnan(table)).sum(axis=1) < 2).any():
         reason = "a unit with fewer than two instances"
     else:
-        profile = np.nanmean(table, axis=1)
-        covariance = profile_covariance(table)
-        variance = float(profile.var(ddof=1))
-        error_variance = float((np.trace(covariance) - covariance.mean() * units) / (units - 1))
-        reliability = max(0.0, 1 - error_variance / variance) if variance > 0 else 0.0
+        profile, covariance, error_variance, reliability = _reliability(table)
         if reliability == 0:
             reason = "the profile varies no more than its error explains"
     if not reason:
@@ -204,6 +228,44 @@ def tau_ceiling(local: ArrayLike, *, rng: np.random.Generator | int, n_draws: in
         n_instances=n,
         reason=reason,
     )
+
+
+def shrink_profile(local: ArrayLike) -> FloatArray:
+    """Pointwise values moved so that the spread of their means is that of the true profile; the order stays.
+
+    Resampling instances adds the error of the profile a second time, so that resampled profiles vary more over
+    units than estimated ones do, and a rank statistic of them moves too little: bootstrap standard errors of a tau
+    come out 5 to 15 % too small. Around means shrunk by √reliability, as in ``tau_ceiling``, resampled profiles
+    vary as estimated ones do, and the standard error of a tau is right. Its *mean* over resamples stays
+    attenuated, so take ``standard_error`` or ``resampled`` of ``bootstrap_means``, never its percentiles.
+
+    Args:
+        local: ``(U, N)`` pointwise values, NaN where an instance has no such unit.
+
+    Returns:
+        ``(U, N)``: one constant added to each row, so that rows differ within as before. Where the profile varies
+        no more than its error explains, its spread is a thousandth of what it was; a unit with fewer than two
+        values leaves everything as it is.
+
+    Raises:
+        ValueError: for a wrong shape, infinite values, or fewer than two units.
+    """
+    table = _local(local)
+    if ((~np.isnan(table)).sum(axis=1) < 2).any():
+        return table.copy()
+    profile, _, _, reliability = _reliability(table)
+    factor = max(float(np.sqrt(reliability)), _LEAST_SPREAD)
+    return np.asarray(table + ((factor - 1) * (profile - profile.mean()))[:, None])
+
+
+def _reliability(table: FloatArray) -> tuple[FloatArray, FloatArray, float, float]:
+    """Profile, its error covariance, the variance over units error alone would give, and the reliability."""
+    units = len(table)
+    profile = np.nanmean(table, axis=1)
+    covariance = profile_covariance(table)
+    variance = float(profile.var(ddof=1))
+    error_variance = float((np.trace(covariance) - covariance.mean() * units) / (units - 1))
+    return profile, covariance, error_variance, max(0.0, 1 - error_variance / variance) if variance > 0 else 0.0
 
 
 def _local(local: ArrayLike) -> FloatArray:

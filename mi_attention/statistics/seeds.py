@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from mi_attention.statistics.table import Tabular
+
 __all__ = ["SeedInterval", "seed_interval", "smallest_sign_flip_p", "t_bounds"]
 
 
 @dataclass(frozen=True)
-class SeedInterval:
+class SeedInterval(Tabular):
     """A t interval around the mean of one number a seed.
 
     Attributes:
@@ -38,6 +41,21 @@ class SeedInterval:
     n_left_out: int
     smallest_p: float
     reason: str
+
+    def row(self) -> dict[str, Any]:
+        """Entries of ``RESULT_COLUMNS``: the mean over seeds."""
+        return {
+            "quantity": "mean over seeds",
+            "estimate": self.estimate,
+            "ci_low": self.ci_low,
+            "ci_high": self.ci_high,
+            "level": self.level,
+            "interval": "t, seeds on the instances given",
+            "n_seeds": self.n_seeds,
+            "smallest_p": self.smallest_p,
+            "degenerate_share": self.n_left_out / max(self.n_seeds + self.n_left_out, 1),
+            "reason": self.reason,
+        }
 
 
 def seed_interval(values: ArrayLike, level: float = 0.95) -> SeedInterval:

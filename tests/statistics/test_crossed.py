@@ -1,4 +1,4 @@
-from types import SimpleNamespace
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -128,7 +128,7 @@ def test_bad_input(values: list[float], level: float, message: str) -> None:
 
 
 def coverage(
-    simulate: SimpleNamespace, seeds: int, instances: int, deviations: tuple[float, float, float], runs: int
+    simulate: ModuleType, seeds: int, instances: int, deviations: tuple[float, float, float], runs: int
 ) -> float:
     rng = np.random.default_rng(seeds)
     found = [crossed_interval(simulate.crossed(rng, seeds, instances, deviations)) for _ in range(runs)]
@@ -137,7 +137,7 @@ def coverage(
 
 @pytest.mark.parametrize("seeds", [5, 8])
 @pytest.mark.parametrize("design", DESIGNS)
-def test_coverage(simulate: SimpleNamespace, design: str, seeds: int) -> None:
+def test_coverage(simulate: ModuleType, design: str, seeds: int) -> None:
     # .93 to .97 with 3 SE of 400 runs (.033); conservative by design where there is next to no effect.
     assert 0.90 <= coverage(simulate, seeds, 200, DESIGNS[design], 400) <= 1.0
 
@@ -145,16 +145,16 @@ def test_coverage(simulate: SimpleNamespace, design: str, seeds: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [3, 5, 8, 12, 20])
 @pytest.mark.parametrize("design", DESIGNS)
-def test_coverage_long(simulate: SimpleNamespace, design: str, seeds: int) -> None:
+def test_coverage_long(simulate: ModuleType, design: str, seeds: int) -> None:
     # .93 to .97, with 3 SE of 4000 runs (.010).
     assert 0.92 <= coverage(simulate, seeds, 200, DESIGNS[design], 4000) <= 0.98
 
 
-def test_coverage_of_one_run(simulate: SimpleNamespace) -> None:
+def test_coverage_of_one_run(simulate: ModuleType) -> None:
     assert 0.92 <= coverage(simulate, 1, 60, (0.0, 1.0, 0.5), 1000) <= 0.98
 
 
-def test_interval_over_seed_means_alone_would_fail(simulate: SimpleNamespace) -> None:
+def test_interval_over_seed_means_alone_would_fail(simulate: ModuleType) -> None:
     # Why the crossed interval exists: t over seed means forgets that other instances could have been drawn.
     rng, hits = np.random.default_rng(4), 0
     for _ in range(300):
@@ -165,7 +165,7 @@ def test_interval_over_seed_means_alone_would_fail(simulate: SimpleNamespace) ->
 
 
 def coverage_with_estimated_profiles(
-    simulate: SimpleNamespace, seeds: int, error: float, shared: float, runs: int
+    simulate: ModuleType, seeds: int, error: float, shared: float, runs: int
 ) -> tuple[float, float]:
     """Coverage without and with ``profile_variance``, of the mean tau of profiles estimated on N instances."""
     rng = np.random.default_rng(seeds)
@@ -191,7 +191,7 @@ def coverage_with_estimated_profiles(
     return float(shares[0]), float(shares[1])
 
 
-def test_error_of_the_profile_is_missed_by_the_table_and_mended(simulate: SimpleNamespace) -> None:
+def test_error_of_the_profile_is_missed_by_the_table_and_mended(simulate: ModuleType) -> None:
     plain, mended = coverage_with_estimated_profiles(simulate, 8, 0.6, 0.9, 80)
     assert plain < 0.92
     assert mended >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 80)
@@ -200,9 +200,7 @@ def test_error_of_the_profile_is_missed_by_the_table_and_mended(simulate: Simple
 @pytest.mark.slow
 @pytest.mark.parametrize("seeds", [5, 8])
 @pytest.mark.parametrize(("error", "shared"), [(0.3, 0.0), (0.3, 0.9), (0.6, 0.5), (0.6, 0.9)])
-def test_coverage_with_estimated_profiles_long(
-    simulate: SimpleNamespace, seeds: int, error: float, shared: float
-) -> None:
+def test_coverage_with_estimated_profiles_long(simulate: ModuleType, seeds: int, error: float, shared: float) -> None:
     _, mended = coverage_with_estimated_profiles(simulate, seeds, error, shared, 600)
     # .93 to .97 with 3 SE of 600 runs (.027).
     assert 0.903 <= mended <= 0.997

@@ -1,4 +1,4 @@
-from types import SimpleNamespace
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -37,13 +37,13 @@ def test_statistic_and_null_mean_equal_all_pairs() -> None:
     assert (found.n_instances, found.n_without_partner, found.n_undefined) == (5, 1, 0)
 
 
-def test_statistic_is_the_mean_tau_b(simulate: SimpleNamespace) -> None:
+def test_statistic_is_the_mean_tau_b(simulate: ModuleType) -> None:
     information, attention, offsets = simulate.pointwise(np.random.default_rng(1), np.full(20, 6), 1, 0.3)
     found = partner_null(information[0], attention[0], offsets, rng=0)
     assert found.statistic == pytest.approx(kendall_tau_b(attention[0], information[0], offsets).mean(), abs=1e-12)
 
 
-def test_blocks_of_pairs_and_rows_change_nothing(monkeypatch: pytest.MonkeyPatch, simulate: SimpleNamespace) -> None:
+def test_blocks_of_pairs_and_rows_change_nothing(monkeypatch: pytest.MonkeyPatch, simulate: ModuleType) -> None:
     information, attention, offsets = simulate.pointwise(np.random.default_rng(2), np.full(11, 9), 2, 0.3)
     whole = partner_null(information, attention, offsets, rng=3, n_resamples=40)
     module = partner_null_function.__globals__
@@ -86,7 +86,7 @@ def test_long_instances_are_sampled_and_say_so() -> None:
     assert sampled.statistic == pytest.approx(exact.statistic, abs=0.05)
 
 
-def test_common_position_alone_is_no_agreement(simulate: SimpleNamespace) -> None:
+def test_common_position_alone_is_no_agreement(simulate: ModuleType) -> None:
     information, attention, offsets = simulate.pointwise(np.random.default_rng(5), np.full(60, 8), 3, 0.0)
     found = partner_null(information, attention, offsets, rng=0)
     assert found.statistic > 0.2
@@ -117,7 +117,7 @@ LAYOUTS = {
 }
 
 
-def rejections(simulate: SimpleNamespace, layout: str, seeds: int, strength: float, runs: int) -> float:
+def rejections(simulate: ModuleType, layout: str, seeds: int, strength: float, runs: int) -> float:
     rng, count = np.random.default_rng(seeds), 0
     for _ in range(runs):
         information, attention, offsets = simulate.pointwise(rng, LAYOUTS[layout](rng), seeds, strength)
@@ -127,16 +127,16 @@ def rejections(simulate: SimpleNamespace, layout: str, seeds: int, strength: flo
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("seeds", [1, 3])
-def test_level(simulate: SimpleNamespace, layout: str, seeds: int) -> None:
+def test_level(simulate: ModuleType, layout: str, seeds: int) -> None:
     assert rejections(simulate, layout, seeds, 0.0, 200) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
 
 
-def test_power(simulate: SimpleNamespace) -> None:
+def test_power(simulate: ModuleType) -> None:
     assert rejections(simulate, "one length", 3, 0.3, 60) >= 0.9
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("seeds", [1, 8])
-def test_level_long(simulate: SimpleNamespace, layout: str, seeds: int) -> None:
+def test_level_long(simulate: ModuleType, layout: str, seeds: int) -> None:
     assert rejections(simulate, layout, seeds, 0.0, 2000) <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 2000)

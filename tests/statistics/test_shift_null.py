@@ -1,4 +1,5 @@
-from types import SimpleNamespace
+import time
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from mi_attention.measures import kendall_tau_b
-from mi_attention.statistics import attention_order, lag_one_autocorrelation, shift_null
+from mi_attention.statistics import AttentionOrder, attention_order, lag_one_autocorrelation, shift_null
 
 
 def direct_mean_tau(profile: np.ndarray, attention: np.ndarray) -> float:
@@ -142,6 +143,23 @@ def test_bad_input(arguments: dict[str, object], message: str) -> None:
         shift_null(**{"information": rng.random((2, 8)), "attention": rng.random((2, 8)), **arguments})
 
 
+def test_cost_of_permutations_does_not_depend_on_the_number_of_instances() -> None:
+    rng = np.random.default_rng(10)
+    profile = rng.standard_normal(25)
+
+    def seconds(order: AttentionOrder) -> float:
+        times = []
+        for _ in range(3):
+            start = time.process_time()
+            shift_null(profile, [order], method="permutation", n_resamples=9999, rng=0)
+            times.append(time.process_time() - start)
+        return min(times)
+
+    # A thousand times the instances; a loop over them would cost a thousand times as much.
+    few, many = (seconds(attention_order(rng.random((n, 25)))) for n in (10, 10_000))
+    assert many < 3 * few
+
+
 def rejections(simulator: object, runs: int, *, seed: int = 0, instances: int = 0, **arguments: object) -> float:
     rng = np.random.default_rng(seed)
     method = arguments.pop("method", "shift")
@@ -163,27 +181,27 @@ def limit(runs: int) -> float:
 
 @pytest.mark.parametrize("simulator", ["null_iid", "null_smooth", "null_shared"])
 @pytest.mark.parametrize("instances", [0, 60])
-def test_shift_holds_its_level(simulate: SimpleNamespace, simulator: str, instances: int) -> None:
+def test_shift_holds_its_level(simulate: ModuleType, simulator: str, instances: int) -> None:
     seeds = 4 if simulator == "null_shared" else 1
     assert rejections(getattr(simulate, simulator), 200, instances=instances, seeds=seeds, length=20) <= limit(200)
 
 
-def test_blocks_and_permutation_hold_their_level_where_they_apply(simulate: SimpleNamespace) -> None:
+def test_blocks_and_permutation_hold_their_level_where_they_apply(simulate: ModuleType) -> None:
     assert rejections(simulate.null_iid, 200, method="permutation", seeds=2, length=15) <= limit(200)
     assert rejections(simulate.null_smooth, 200, method="blocks", length=60) <= limit(200)
 
 
-def test_plain_permutation_fails_on_smooth_profiles_as_documented(simulate: SimpleNamespace) -> None:
+def test_plain_permutation_fails_on_smooth_profiles_as_documented(simulate: ModuleType) -> None:
     assert rejections(simulate.null_smooth, 200, method="permutation", length=20) > limit(200)
 
 
-def test_power(simulate: SimpleNamespace) -> None:
+def test_power(simulate: ModuleType) -> None:
     assert rejections(simulate.planted, 100, seeds=4, length=40, strength=0.8) >= 0.7
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("simulator", ["null_iid", "null_smooth", "null_shared"])
 @pytest.mark.parametrize(("method", "length"), [("shift", 20), ("shift", 60), ("blocks", 80)])
-def test_level_long(simulate: SimpleNamespace, simulator: str, method: str, length: int) -> None:
+def test_level_long(simulate: ModuleType, simulator: str, method: str, length: int) -> None:
     seeds = 8 if simulator == "null_shared" else 1
     assert rejections(getattr(simulate, simulator), 2000, method=method, seeds=seeds, length=length) <= limit(2000)
