@@ -16,7 +16,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from mi_attention.agreement import Comparison, compare
+    from mi_attention.agreement import Comparison, ManyComparison, compare, compare_arrays, compare_many
     from mi_attention.estimators import mutual_information
     from mi_attention.interface import AttentionRecord, LinearHead, MIEstimate, Unit
     from mi_attention.records import open_record, save_record
@@ -26,9 +26,12 @@ __all__ = [
     "Comparison",
     "LinearHead",
     "MIEstimate",
+    "ManyComparison",
     "Unit",
     "__version__",
     "compare",
+    "compare_arrays",
+    "compare_many",
     "mutual_information",
     "open_record",
     "save_record",
@@ -39,8 +42,11 @@ _HOMES = {
     "Comparison": "mi_attention.agreement",
     "LinearHead": "mi_attention.interface",
     "MIEstimate": "mi_attention.interface",
+    "ManyComparison": "mi_attention.agreement",
     "Unit": "mi_attention.interface",
     "compare": "mi_attention.agreement",
+    "compare_arrays": "mi_attention.agreement",
+    "compare_many": "mi_attention.agreement",
     "mutual_information": "mi_attention.estimators",
     "open_record": "mi_attention.records",
     "save_record": "mi_attention.records",

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version as version_of
-from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from mi_attention.agreement.controls import find_decoder, permute_attention, probabilities_under, uniform_attention
+from mi_attention.agreement.comparison import Comparison
+from mi_attention.agreement.controls import find_decoder, permute_attention
+from mi_attention.agreement.erasure import Decode
+from mi_attention.agreement.erasure_rows import add_erasure, erasure_orders
+from mi_attention.agreement.model_controls import (
+    ControlModel,
+    add_absent_controls,
+    add_model_controls,
+    check_control_models,
+)
+from mi_attention.agreement.near_ties import near_tie_table
 from mi_attention.agreement.notes import Note
-from mi_attention.agreement.outputs import Output, make_target, merge_rare_classes
-from mi_attention.agreement.pointwise import Version, add_pointwise
+from mi_attention.agreement.outputs import Output, make_target
+from mi_attention.agreement.pointwise import Pointwise, add_pointwise
 from mi_attention.agreement.position import add_position, order_of_complete_instances
 from mi_attention.agreement.profiles import PROFILE_COLUMNS, Profile, estimate_profiles
 from mi_attention.agreement.ranks import add_ranks, is_constant
 from mi_attention.agreement.rows import Rows
 from mi_attention.agreement.units import Alignment, align_positions, align_ranks, align_tokens
+from mi_attention.agreement.versions import Version, make_versions
 from mi_attention.estimators import Probe, make_estimator
 from mi_attention.interface import AttentionRecord, FloatArray, MIEstimate, MIEstimator, Unit
 from mi_attention.measures import concentration, tie_share
-from mi_attention.report import position_figure, rank_figure, save_figure, write_latex
 
-__all__ = ["AlignmentKind", "Comparison", "compare"]
+__all__ = ["AlignmentKind", "compare"]
 
 AlignmentKind: TypeAlias = Literal["position", "rank", "token", "instance"]
 # Columns of ``Comparison.positions``, by the version of the output they are about ("" is the one asked for).
@@ -37,92 +45,6 @@ INFORMATIVENESS = {
     "embedding": "informativeness_embedding",
 }
 ALIGNMENTS: tuple[AlignmentKind, ...] = ("position", "rank", "token", "instance")
-
-
-@dataclass(frozen=True, eq=False)
-class Comparison:
-    """What ``compare`` found, as tidy tables.
-
-    Attributes:
-        table: One agreement a row; see ``AGREEMENT_COLUMNS`` and the README for every column.
-        profile: The information of every unit with every output.
-        concentration: How concentrated the attention is, one measure a row.
-        instances: The values behind every mean over instances.
-        positions: One row a position: attention and pointwise information.
-        attention_order: What the joint null over several runs needs of the attention at aligned positions.
-        profile_error: Bootstrap draws of the instance-level agreement, for its interval over several runs.
-        notes: What was left out, is arbitrary or could not be computed, in words.
-        signature: How all of this was made.
-        output: The output asked for, as the tables name it.
-        labels: Data, encoder, score, normaliser and temperature of the record, for figures.
-    """
-
-    table: pd.DataFrame
-    profile: pd.DataFrame
-    concentration: pd.DataFrame
-    instances: pd.DataFrame
-    positions: pd.DataFrame
-    attention_order: pd.DataFrame
-    profile_error: pd.DataFrame
-    notes: tuple[Note, ...]
-    signature: str
-    output: str = "prediction"
-    labels: Mapping[str, Any] = field(default_factory=dict)
-
-    def headline(self) -> pd.DataFrame:
-        """The rows a paper would print: tau-b of every order, output and state."""
-        rows = self.table[(self.table["measure"] == "kendall_tau_b") & (self.table["order"] != "support")]
-        columns = ["estimand", "order", "output", "state", "estimate", "ci_low", "ci_high", "null_mean", "p"]
-        columns += ["reliability", "ceiling", "n_instances", "undefined", "reason"]
-        return rows[columns].reset_index(drop=True)
-
-    def to_latex(
-        self, path: str | os.PathLike[str], *, caption: str | None = None, label: str = "tab:agreement"
-    ) -> Path:
-        """Write the headline table as LaTeX (booktabs).
-
-        Args:
-            path: The ``.tex`` file.
-            caption: Caption; the signature is added to it.
-            label: Label to refer to the table by.
-
-        Returns:
-            The path.
-        """
-        text = caption or "Agreement (Kendall's tau-b) of the order of attention with other orders, with intervals."
-        frame = self.headline().drop(columns="reason")
-        write_latex(frame, Path(path), caption=text, label=label, signature=self.signature)
-        return Path(path)
-
-    def plot(self, path: str | os.PathLike[str]) -> list[Path]:
-        """Draw the information by attention rank with its controls (by position where ranks were not asked for).
-
-        Args:
-            path: A stem or a file name; a stem writes PDF, SVG and PNG.
-
-        Returns:
-            The files written.
-
-        Raises:
-            ValueError: if the comparison has no profile to draw.
-        """
-        target = Path(path)
-        if target.suffix and target.suffix not in (".pdf", ".svg", ".png"):
-            raise ValueError(f"path ends in {target.suffix!r}; use .pdf, .svg, .png, or no ending for all three")
-        formats = (target.suffix[1:],) if target.suffix else ("pdf", "svg", "png")
-        stem = target.with_suffix("") if len(formats) == 1 else target
-        for kind, draw in (("rank", rank_figure), ("position", position_figure)):
-            chosen = self.profile[self.profile["alignment"] == kind]
-            if len(chosen):
-                figure = draw(chosen.assign(**self.labels, seed=0))
-                return save_figure(figure, stem, formats=formats, signature=self.signature)
-        raise ValueError("there is no profile to draw; compare with alignments that include 'rank' or 'position'")
-
-    def __str__(self) -> str:
-        """The headline table in plain text."""
-        counts = dict.fromkeys(("n_instances", "undefined"), "{:.0f}".format)
-        lines = [self.headline().to_string(index=False, float_format="{:.3f}".format, na_rep="–", formatters=counts)]
-        return "\n".join([*lines, *(f"note: {note}" for note in self.notes), self.signature])
 
 
 def compare(
@@ -139,6 +61,8 @@ def compare(
     null_draws: int = 999,
     confidence: float = 0.95,
     seed: int = 0,
+    decode: Decode | None = None,
+    models: Mapping[ControlModel, AttentionRecord] | None = None,
 ) -> Comparison:
     """Compare the order of attention with the order of information, with every control the record allows.
 
@@ -159,6 +83,10 @@ def compare(
         null_draws: Draws of the partner null.
         confidence: Coverage of the intervals.
         seed: Seed of folds, permuted attention, nulls and bootstraps.
+        decode: The model's decoder as a function from float64 contexts ``(n, H)`` to probabilities ``(n, C)``, for
+            models whose decoder is not linear: it makes the predictions under other attention and after erasing.
+        models: Records of control models on the same instances: ``"untrained"``, ``"uniform"`` (trained with its
+            attention frozen at uniform), ``"shuffled"`` (trained on shuffled labels).
 
     Returns:
         The tables.
@@ -167,7 +95,10 @@ def compare(
         ValueError: for an output or alignment the record cannot have, naming the remedy.
     """
     if not isinstance(record, AttentionRecord):
-        raise TypeError(f"record is a {type(record).__name__}; make one with AttentionRecord.from_arrays(...)")
+        raise TypeError(
+            f"record is a {type(record).__name__}; make one with AttentionRecord.from_arrays(...), "
+            "or call compare_arrays(hidden, attention, output)"
+        )
     if isinstance(estimator, str):
         estimator = make_estimator(estimator, seed=seed)
     unknown = set(alignments) - set(ALIGNMENTS)
@@ -176,28 +107,15 @@ def compare(
     probe = probe or (estimator if isinstance(estimator, Probe) else Probe(seed=seed))
     estimator = estimator or probe
     target = make_target(record, output)
-    decoder = find_decoder(record)
+    models = dict(models or {})
+    check_control_models(record, models)
+    decoder = find_decoder(record, decode)
     permuted = permute_attention(record, seed)
-    versions = {target.name: Version(target.values, np.asarray(record.attention))}
     excluded = dict(record.meta.get("excluded", {}))
     total = record.n_instances + sum(excluded.values())
     notes = [Note(f"instances excluded: {reason}", count, total) for reason, count in excluded.items()]
-    if record.label is None:
-        notes.append(Note("no gold labels: the control with the label is missing (make the record with label=)"))
-    elif target.name != "label":
-        versions["label"] = Version(np.asarray(record.label), np.asarray(record.attention))
-    if target.of is not None and decoder.head is not None:
-        uniform = probabilities_under(record, decoder.head, uniform_attention(record))
-        versions["uniform prediction"] = Version(target.of(uniform), np.asarray(record.attention))
-        mechanical = probabilities_under(record, decoder.head, permuted)
-        versions["permuted attention"] = Version(target.of(mechanical), permuted)
-    elif decoder.head is None:
-        notes.append(Note(f"no prediction under other attention: {decoder.source}"))
-    if target.of is None:
-        notes.append(Note("the output is the gold label, which no attention changes: no recomputed controls"))
-    notes += _merge_rare(versions, target.name)
-    if decoder.source.startswith("recovered"):
-        notes.append(Note("the linear head was recovered from the outputs"))
+    versions, missing = make_versions(record, target, decoder, permuted)
+    notes += missing
     if record.embedding is None:
         notes.append(Note("no input embeddings: the control with them is missing (make the record with embedding=)"))
 
@@ -217,13 +135,13 @@ def compare(
         found.truth = truth if truth is not None and not alignment.relative and len(truth) == len(alignment) else None
         if truth is not None and found.truth is None:
             notes.append(Note("the true information is by position, but the positions of this record are binned"))
-        add_position(rows, record, found.last, versions, seed=seed, truth=found.truth)
+        add_position(rows, record, found.last, target.name, seed=seed, truth=found.truth)
         found.order = order_of_complete_instances(record, found.last[0])
     if "token" in alignments and record.token_ids is not None:
         alignment = align_tokens(record)
         if len(alignment) >= 2:
             found.add(_shared(record, alignment, versions, estimator, minimum))
-            add_position(rows, record, found.last, versions, seed=seed)
+            add_position(rows, record, found.last, target.name, seed=seed)
         else:
             notes.append(Note("no order of token types: fewer than two occur in enough instances"))
     if "rank" in alignments:
@@ -232,38 +150,51 @@ def compare(
             add_ranks(rows, record, found.last, target.name, seed=seed)
         else:
             notes.append(Note(f"no profile by rank: no instance has {ranks} positions"))
+    add_model_controls(
+        rows,
+        record,
+        models,
+        output,
+        estimator=estimator,
+        probe=probe,
+        pointwise="instance" in alignments,
+        positions="position" in alignments,
+        bins=bins,
+        minimum=minimum,
+        seed=seed,
+    )
+    known = {"recomputed": target.of is not None, "has_truth": found.truth is not None}
+    add_absent_controls(rows, record, decoder, models, **known)
+    profiles = [profile for group in found.groups for profile in group]
+    orders = erasure_orders(
+        record,
+        decoder,
+        found.pointwise,
+        profiles,
+        target.name,
+        permuted=permuted,
+        truth=found.truth,
+        seed=seed,
+    )
+    curves = add_erasure(rows, record, decoder, orders, seed=seed)
+    ties = near_tie_table(record, profiles, found.pointwise, versions, seed=seed, level=confidence)
     notes += found.notes()
     return Comparison(
         table=rows.agreement_frame(),
         profile=_with_truth(found.profile_frame(record), found.truth),
         concentration=_concentration(rows, record),
         instances=rows.instance_frame(),
-        positions=_positions(record, found.pointwise, target.name),
+        positions=_positions(record, found.pointwise.estimates, target.name),
         attention_order=_order_frame(found),
         profile_error=rows.profile_error_frame(),
         notes=tuple(dict.fromkeys(notes)),
         signature=signature,
+        resamples=rows.resample_frame(),
+        erasure_curves=curves.assign(signature=signature),
+        near_ties=ties.assign(signature=signature),
         output=target.name,
         labels=_labels(record),
     )
-
-
-def _merge_rare(versions: dict[str, Version], main: str) -> list[Note]:
-    """Merge rare classes in place: those of the output asked for alike in every version recomputed from it."""
-    notes = []
-    shared, rare = merge_rare_classes(versions[main].y)
-    homes = dict(zip(versions[main].y.tolist(), shared.tolist(), strict=True))
-    for name, version in versions.items():
-        y = version.y
-        if rare and name != "label":
-            y = np.array([homes.get(value, value) for value in y.tolist()], dtype=y.dtype)
-        merged, count = merge_rare_classes(y)
-        versions[name] = Version(merged, version.attention)
-        count += rare if name == main else 0
-        if count:
-            text = f"instances of classes of the output ({name}) with fewer than 10, put together"
-            notes.append(Note(text, count, len(y)))
-    return notes
 
 
 @dataclass(frozen=True)
@@ -285,7 +216,7 @@ class _Found:
     """Profiles gathered on the way."""
 
     groups: list[list[Profile]] = field(default_factory=list)
-    pointwise: dict[str, MIEstimate] = field(default_factory=dict)
+    pointwise: Pointwise = field(default_factory=lambda: Pointwise({}, {}))
     order: Any = None
     truth: FloatArray | None = None
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mi_attention.interface import AttentionRecord, FloatArray, LinearHead
+from mi_attention.agreement.erasure import Decode, checked_probabilities
+from mi_attention.interface import AttentionRecord, FloatArray, IntArray, LinearHead
 
 __all__ = [
     "Decoder",
     "find_decoder",
     "head_evidence",
+    "median_split",
     "permute_attention",
     "probabilities_under",
     "token_frequency",
@@ -29,29 +31,47 @@ _TOLERANCE = 0.01
 
 @dataclass(frozen=True, eq=False)
 class Decoder:
-    """The linear decoder the controls recompute predictions with.
+    """What the controls recompute predictions with.
 
     Attributes:
-        head: The decoder, None where there is none to be had.
-        source: ``"given"``, ``"recovered from the outputs"`` or why there is none.
+        head: The linear decoder, None where there is none to be had.
+        source: ``"given"``, ``"recovered from the outputs"``, or why there is none.
+        decode: The decoder given as a function, where there is one.
     """
 
     head: LinearHead | None
     source: str
+    decode: Decode | None = None
+
+    @property
+    def usable(self) -> LinearHead | Decode | None:
+        """What predictions are recomputed with, None where that cannot be done."""
+        return self.head if self.decode is None else self.decode
 
 
-def find_decoder(record: AttentionRecord) -> Decoder:
-    """The record's linear head, checked; or one recovered from the outputs where these are exactly linear.
+def find_decoder(record: AttentionRecord, decode: Decode | None = None) -> Decoder:
+    """A decoder given as a function, or the record's linear head, both checked; or a head recovered from the outputs.
 
     A recovered head solves logit differences = W·context + b by least squares, and is taken only where it
     reproduces every recorded probability to 0.001.
 
     Args:
         record: The record.
+        decode: From float64 contexts ``(n, H)`` to probabilities ``(n, C)``.
 
     Returns:
         The decoder, or the reason why there is none.
+
+    Raises:
+        ValueError: if ``decode`` does not return ``(n, C)`` probabilities.
     """
+    if decode is not None:
+        gap = _gap(record, decode)
+        if gap <= _TOLERANCE:
+            # The evidence of single states is still the linear head's, where the record has one that fits.
+            linear = record.head is not None and _gap(record, record.head) <= _TOLERANCE
+            return Decoder(record.head if linear else None, "given", decode)
+        return Decoder(None, f"decode misses the recorded output by up to {gap:.3f}: something lies between")
     if record.head is not None:
         gap = _gap(record, record.head)
         if gap <= _TOLERANCE:
@@ -75,7 +95,7 @@ def find_decoder(record: AttentionRecord) -> Decoder:
     return Decoder(None, f"no head given, and the output is not linear in the context (misses by {gap:.3f})")
 
 
-def _gap(record: AttentionRecord, head: LinearHead) -> float:
+def _gap(record: AttentionRecord, head: LinearHead | Decode) -> float:
     """How far a head misses the recorded output.
 
     Hard outputs are compared as classes. Probabilities are compared as they are and, where none is so near 0 that its
@@ -113,18 +133,27 @@ def _contexts(record: AttentionRecord, attention: FloatArray) -> FloatArray:
     return out
 
 
-def probabilities_under(record: AttentionRecord, head: LinearHead, attention: FloatArray) -> FloatArray:
+def probabilities_under(record: AttentionRecord, head: LinearHead | Decode, attention: FloatArray) -> FloatArray:
     """The model's output if the same states were weighed otherwise.
 
     Args:
         record: The record.
-        head: Its linear decoder.
+        head: Its decoder: linear, or a function from contexts to probabilities.
         attention: ``(M,)`` the other weights.
 
     Returns:
         ``(N, C)`` probabilities.
+
+    Raises:
+        ValueError: if a function does not return ``(N, C)`` probabilities.
     """
-    logits = head.logits(_contexts(record, attention))
+    contexts = _contexts(record, attention)
+    if not isinstance(head, LinearHead):
+        found = checked_probabilities(head(contexts), len(contexts))
+        if found.shape[1] != record.n_classes:
+            raise ValueError(f"decode returned {found.shape[1]} classes, but the record has {record.n_classes}")
+        return found
+    logits = head.logits(contexts)
     shifted = np.exp(logits - logits.max(axis=1, keepdims=True))
     return np.asarray(shifted / shifted.sum(axis=1, keepdims=True))
 
@@ -164,3 +193,20 @@ def token_frequency(record: AttentionRecord) -> FloatArray | None:
         return None
     counts = np.bincount(record.token_ids, minlength=len(record.vocabulary))
     return np.asarray(counts[record.token_ids], dtype=np.float64)
+
+
+def median_split(record: AttentionRecord) -> IntArray:
+    """``(N,)`` whether an instance's logit is above the median: an output for models that always say one class.
+
+    With C classes it is the centred log-probability of the class in which instances differ most.
+
+    Args:
+        record: The record.
+
+    Returns:
+        0 or 1; all 0 where the output is constant.
+    """
+    logs = np.log(np.maximum(np.asarray(record.output, dtype=np.float64), np.finfo(np.float64).tiny))
+    logs -= logs.mean(axis=1, keepdims=True)
+    chosen = logs[:, int(logs.var(axis=0).argmax())]
+    return np.asarray(chosen > np.median(chosen), dtype=np.int64)

@@ -13,27 +13,33 @@ from typing import Any
 import numpy as np
 
 from mi_attention.agreement.controls import Decoder, head_evidence, token_frequency
-from mi_attention.agreement.reliability import pointwise_reliability
+from mi_attention.agreement.reliability import PointwiseHalves, pointwise_ceiling, pointwise_halves
 from mi_attention.agreement.rows import Rows, difference, undefined_measure
+from mi_attention.agreement.versions import Version
 from mi_attention.estimators import Probe
 from mi_attention.interface import AttentionRecord, FloatArray, IntArray, Measured, MIEstimate
 from mi_attention.measures import kendall_tau_b, somers_d, top_k_excess, weighted_tau
 from mi_attention.statistics import PartnerNull, partner_null
 
-__all__ = ["Version", "add_pointwise", "partner_note"]
+__all__ = ["Pointwise", "add_informativeness", "add_pointwise", "partner_note"]
 
 
 @dataclass(frozen=True, eq=False)
-class Version:
-    """One output under one attention.
+class Pointwise:
+    """Pointwise information of a record, by version of the output (``"embedding"``: of the inputs about the first).
 
     Attributes:
-        y: ``(N,)`` the output of each instance.
-        attention: ``(M,)`` the weights its information is compared with.
+        estimates: The pooled estimates; their ``informativeness`` and ``local`` (support) are the pointwise values.
+        halves: The same twice over, for the error of orders.
     """
 
-    y: IntArray
-    attention: FloatArray
+    estimates: dict[str, MIEstimate]
+    halves: dict[str, PointwiseHalves]
+
+    def order(self, name: str) -> FloatArray | None:
+        """``(M,)`` informativeness, None where there is none."""
+        found = self.estimates.get(name)
+        return None if found is None else _information(found, "informativeness")
 
 
 def add_pointwise(
@@ -46,8 +52,8 @@ def add_pointwise(
     null_draws: int,
     seed: int,
     minimum: int = 50,
-) -> dict[str, MIEstimate]:
-    """Add the pointwise rows of a record: the agreement, its controls, nulls and reliability.
+) -> Pointwise:
+    """Add the pointwise rows of a record: the agreement, its controls, nulls, reliability and ceiling.
 
     Args:
         rows: Where to.
@@ -56,44 +62,97 @@ def add_pointwise(
         decoder: For the order of the linear head.
         probe: The shared probe.
         null_draws: Partner maps of the null.
-        seed: Seed of the random ranking and of the null.
+        seed: Seed of the random ranking, of the halves and of the null.
         minimum: With fewer instances there is no estimate.
 
     Returns:
-        The pooled estimate of each version, and of ``"embedding"`` where the record has one; their
-        ``informativeness`` and ``local`` (support) are the pointwise values.
+        What the rows are made of.
     """
     main = next(iter(versions))
-    estimates: dict[str, MIEstimate] = {}
+    found = Pointwise({}, {})
     orders: dict[str, Measured] = {}
     for name, version in versions.items():
-        found = _estimate(record, version.y, probe, minimum)
-        estimates[name] = found
-        informativeness = _information(found, "informativeness")
-        orders[name] = _tau(record, version.attention, informativeness, found, "informativeness")
-        values: dict[str, Any] = {}
-        if name in (main, "label") and informativeness is not None:
-            values = _null(record, version.attention, informativeness, null_draws, seed)
-            repeated = pointwise_reliability(record, version.y, probe, seed=seed)
-            values["reliability"] = repeated.mean()
-        rows.add_measured("pointwise", "kendall_tau_b", "informativeness", name, "hidden", orders[name], **values)
-        support = _tau(record, version.attention, _information(found, "local"), found, "support")
-        rows.add_measured("pointwise", "kendall_tau_b", "support", name, "hidden", support)
-        if name == main:
-            _add_further_measures(rows, record, version.attention, informativeness, found, name)
+        tested = null_draws if name in (main, "label") else 0
+        orders[name] = add_informativeness(
+            rows, record, name, version, probe, found, seed=seed, minimum=minimum, null_draws=tested
+        )
+        if name in (main, "permuted attention"):
+            _add_further_measures(rows, record, version.attention, found, name)
+        order = found.order(name)
+        if name in (main, "label") and order is not None:
+            index = record.row_position.astype(np.float64)
+            tau = kendall_tau_b(index, order, record.offsets, names=("position index", "informativeness"))
+            rows.add_measured("control", "kendall_tau_b", "informativeness and position index", name, "hidden", tau)
     if "permuted attention" in orders:
         excess = difference(orders[main], orders["permuted attention"])
         name = f"{main} minus permuted attention"
         rows.add_measured("pointwise", "kendall_tau_b", "informativeness", name, "hidden", excess)
     if record.embedding is not None:
-        found = _estimate(record, versions[main].y, probe, minimum, state="embedding")
-        estimates["embedding"] = found
-        informativeness = _information(found, "informativeness")
-        tau = _tau(record, record.attention, informativeness, found, "informativeness")
-        values = {} if informativeness is None else _null(record, record.attention, informativeness, null_draws, seed)
-        rows.add_measured("pointwise", "kendall_tau_b", "informativeness", main, "embedding", tau, **values)
+        version = Version(versions[main].y, np.asarray(record.attention))
+        add_informativeness(
+            rows,
+            record,
+            main,
+            version,
+            probe,
+            found,
+            seed=seed,
+            minimum=minimum,
+            null_draws=null_draws,
+            state="embedding",
+        )
     _add_controls(rows, record, decoder, seed)
-    return estimates
+    return found
+
+
+def add_informativeness(
+    rows: Rows,
+    record: AttentionRecord,
+    name: str,
+    version: Version,
+    probe: Probe,
+    found: Pointwise,
+    *,
+    seed: int,
+    minimum: int,
+    null_draws: int = 0,
+    state: str = "hidden",
+) -> Measured:
+    """Add the rows of one output: the agreement of its informativeness (and support) with attention, and their error.
+
+    Args:
+        rows: Where to.
+        record: The record whose states are read.
+        name: Name of the output.
+        version: The output, and the attention it is compared with.
+        probe: The shared probe.
+        found: Where the estimate and its halves are put.
+        seed: Seed of the halves and of the null.
+        minimum: With fewer instances there is no estimate.
+        null_draws: Partner maps of the null; 0 for none.
+        state: ``"hidden"`` or ``"embedding"``.
+
+    Returns:
+        The agreement of every instance with its informativeness.
+    """
+    estimate = _estimate(record, version.y, probe, minimum, state=state)
+    halves = pointwise_halves(record, version.y, probe, seed=seed, state=state)
+    key = name if state == "hidden" else state
+    found.estimates[key], found.halves[key] = estimate, halves
+    orders: dict[str, Measured] = {}
+    for order in ("informativeness", "support"):
+        if order == "support" and state == "embedding":
+            continue
+        information = _information(estimate, "informativeness" if order == "informativeness" else "local")
+        orders[order] = _tau(record, version.attention, information, estimate, order)
+        values: dict[str, Any] = {}
+        if information is not None:
+            reliability = halves.tau(order).mean()
+            values |= {"reliability": reliability, "ceiling": pointwise_ceiling(reliability, folds=probe.folds)}
+            if order == "informativeness" and null_draws:
+                values |= _null(record, version.attention, information, null_draws, seed)
+        rows.add_measured("pointwise", "kendall_tau_b", order, name, state, orders[order], **values)
+    return orders["informativeness"]
 
 
 def _estimate(record: AttentionRecord, y: IntArray, probe: Probe, minimum: int, *, state: str = "hidden") -> MIEstimate:
@@ -135,13 +194,9 @@ def _null(record: AttentionRecord, attention: FloatArray, order: FloatArray, dra
 
 
 def _add_further_measures(
-    rows: Rows,
-    record: AttentionRecord,
-    attention: FloatArray,
-    order: FloatArray | None,
-    found: MIEstimate,
-    output: str,
+    rows: Rows, record: AttentionRecord, attention: FloatArray, found: Pointwise, output: str
 ) -> None:
+    order, reliability = found.order(output), found.halves[output].tau().mean()
     names = ("attention", "informativeness")
     offsets = record.offsets
     measures: dict[str, Callable[[FloatArray], Measured]] = {
@@ -153,9 +208,11 @@ def _add_further_measures(
         "top_tenth_above_chance": lambda values: top_k_excess(attention, values, offsets, fraction=0.1, names=names),
     }
     for measure, of in measures.items():
-        value = undefined_measure(record.n_instances, found.reason) if order is None else of(order)
+        reason = found.estimates[output].reason
+        value = undefined_measure(record.n_instances, reason) if order is None else of(order)
         unit = "share of k" if measure.startswith("top") else "tau"
-        rows.add_measured("pointwise", measure, "informativeness", output, "hidden", value, unit=unit)
+        values: dict[str, Any] = {} if order is None else {"reliability": reliability}
+        rows.add_measured("pointwise", measure, "informativeness", output, "hidden", value, unit=unit, **values)
 
 
 def _add_controls(rows: Rows, record: AttentionRecord, decoder: Decoder, seed: int) -> None:

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import rankdata
 
 from mi_attention.agreement.units import Alignment
 from mi_attention.interface import AttentionRecord, FloatArray, MIEstimate, MIEstimator, Unit
 
-__all__ = ["PROFILE_COLUMNS", "Profile", "estimate_profiles"]
+__all__ = ["PROFILE_COLUMNS", "Profile", "estimate_profiles", "tied_units"]
 
 PROFILE_COLUMNS = (
     "alignment",
@@ -27,6 +28,9 @@ PROFILE_COLUMNS = (
     "ceiling",
     "n",
     "attention",
+    "place",
+    "place_held_out",
+    "tied_units",
     "status",
     "reason",
     "signature",
@@ -84,8 +88,15 @@ class Profile:
         return np.asarray(local + (self.nats - mean)[:, None])
 
     def frame(self, record: AttentionRecord) -> pd.DataFrame:
-        """One row a unit, with the columns of ``PROFILE_COLUMNS``."""
+        """One row a unit, with the columns of ``PROFILE_COLUMNS``.
+
+        ``place`` is by ``nats``, 1 for the most informative unit, ``place_held_out`` by ``lower_bound``; exact ties,
+        such as those of units whose information was gated to 0, share their mean place, and ``tied_units`` counts the
+        others of the same ``nats``.
+        """
         attention = self.mean_attention(record)
+        places, held_out = _places(self.nats), _places(self.signed)
+        ties = [float((self.nats == value).sum() - 1) if value == value else np.nan for value in self.nats]
         rows = [
             {
                 "alignment": self.alignment.kind,
@@ -99,6 +110,9 @@ class Profile:
                 "ceiling": np.nan if estimate.ceiling is None else estimate.ceiling,
                 "n": estimate.n,
                 "attention": attention[u],
+                "place": places[u],
+                "place_held_out": held_out[u],
+                "tied_units": ties[u],
                 "status": estimate.status,
                 "reason": estimate.reason,
                 "signature": estimate.signature,
@@ -159,6 +173,20 @@ def estimate_profiles(
     estimate_batch()
     weights = record.attention if attention is None else attention
     return [Profile(alignment, name, state, tuple(found[name]), weights) for name in names]
+
+
+def tied_units(values: FloatArray) -> int:
+    """How many units share their value with another one; undefined ones are not counted."""
+    _, counts = np.unique(values[~np.isnan(values)], return_counts=True)
+    return int(counts[counts > 1].sum())
+
+
+def _places(values: FloatArray) -> FloatArray:
+    """Place of each unit from the top, 1 first, mean places for ties; NaN for undefined ones."""
+    known = ~np.isnan(values)
+    places = np.full(len(values), np.nan)
+    places[known] = rankdata(-values[known])
+    return places
 
 
 def _instances(unit: Unit) -> int:

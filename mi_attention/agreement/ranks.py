@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from mi_attention.agreement.profiles import Profile
+from mi_attention.agreement.position import ERROR_DRAWS, ERROR_SEED, TauDraws, add_excess
+from mi_attention.agreement.profiles import Profile, tied_units
+from mi_attention.agreement.reliability import profile_reliability
 from mi_attention.agreement.rows import Rows
 from mi_attention.estimators import level_standard_error
 from mi_attention.interface import AttentionRecord, FloatArray
 from mi_attention.measures import kendall_tau_b
-from mi_attention.statistics import bootstrap_means
+from mi_attention.statistics import bootstrap_means, shrink_profile
 
 __all__ = ["add_ranks", "is_constant"]
 
@@ -29,11 +31,12 @@ def add_ranks(rows: Rows, record: AttentionRecord, profiles: list[Profile], main
         seed: Seed of the bootstrap.
     """
     first: dict[str, tuple[float, float]] = {}
+    falls: dict[str, TauDraws] = {}
     for profile in profiles:
         name, state, k = profile.output, profile.state, len(profile.alignment)
         panel = profile.estimates[0].n
         missing = record.n_instances - panel
-        shared: dict[str, float] = {"n_instances": panel, "undefined": missing}
+        shared: dict[str, float] = {"n_instances": panel, "n_units": k, "undefined": missing}
         shared["undefined_share"] = missing / record.n_instances
         reasons = [estimate.reason for estimate in profile.estimates if estimate.status != "ok"]
         if is_constant(record, profile.attention):
@@ -48,13 +51,14 @@ def add_ranks(rows: Rows, record: AttentionRecord, profiles: list[Profile], main
             return kendall_tau_b(np.broadcast_to(falling, means.shape), means, names=("rank", "information")).values
 
         tau = kendall_tau_b(falling, profile.nats, names=("rank", "information"))
-        interval = bootstrap_means(
-            fall,
-            profile.local_around_nats(record),
-            rng=np.random.default_rng([seed, 6]),
-            n_resamples=1000,
-            level=rows.level,
-        )
+        local = profile.local_around_nats(record)
+        rng = np.random.default_rng([seed, 6])
+        interval = bootstrap_means(fall, local, rng=rng, n_resamples=1000, level=rows.level)
+        joint = bootstrap_means(fall, shrink_profile(local), rng=ERROR_SEED, n_resamples=ERROR_DRAWS)
+        rows.add_resamples("rank", "mutual information", name, state, joint.resampled)
+        reliable = profile_reliability(record, profile, seed=seed)
+        trust = {"reliability": reliable.split_half, "ceiling": reliable.ceiling} if tau.defined.all() else {}
+        notes = [tau.reasons[0] or interval.reason, f"ceiling: {reliable.reason}" if reliable.reason else ""]
         rows.add(
             "rank",
             "kendall_tau_b",
@@ -65,12 +69,32 @@ def add_ranks(rows: Rows, record: AttentionRecord, profiles: list[Profile], main
             ci_low=interval.percentile_low,
             ci_high=interval.percentile_high,
             interval="bootstrap over instances, MI error included",
-            reason=tau.reasons[0] or interval.reason,
+            reason="; ".join(filter(None, notes)),
+            tied_units=tied_units(profile.nats),
             **shared,
+            **trust,
         )
+        held_out = kendall_tau_b(falling, profile.signed, names=("rank", "information"))
+        rows.add(
+            "rank",
+            "kendall_tau_b",
+            "held-out mutual information",
+            name,
+            state,
+            estimate=held_out.values[0],
+            reason=held_out.reasons[0],
+            tied_units=tied_units(profile.signed),
+            **shared,
+            **trust,
+        )
+        if state == "hidden":
+            falls[name] = TauDraws(float(tau.values[0]), interval.resampled)
         _add_first(rows, profile, shared, rows.level)
         if state == "hidden":
             first[name] = (profile.estimates[0].nats, level_standard_error(profile.estimates[0]))
+    if main in falls and "permuted attention" in falls:
+        top = profiles[0].estimates
+        add_excess(rows, "rank", main, falls[main], falls["permuted attention"], top[0].n, len(top))
     if main in first and "permuted attention" in first:
         (value, error), (baseline, baseline_error) = first[main], first["permuted attention"]
         spread = float(norm.ppf(0.5 + rows.level / 2) * np.hypot(error, baseline_error))

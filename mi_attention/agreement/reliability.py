@@ -9,11 +9,18 @@ import numpy as np
 from mi_attention.agreement.profiles import Profile
 from mi_attention.agreement.rows import undefined_measure
 from mi_attention.estimators import Probe
-from mi_attention.interface import AttentionRecord, IntArray, Measured
+from mi_attention.interface import AttentionRecord, FloatArray, IntArray, Measured
 from mi_attention.measures import kendall_tau_b
 from mi_attention.statistics import split_half, tau_ceiling
 
-__all__ = ["ProfileReliability", "pointwise_reliability", "profile_reliability"]
+__all__ = [
+    "PointwiseHalves",
+    "ProfileReliability",
+    "pointwise_ceiling",
+    "pointwise_halves",
+    "pointwise_reliability",
+    "profile_reliability",
+]
 
 
 # Numbers of the largest copy of states that a probe is fitted on: 16 MB as float32.
@@ -60,12 +67,41 @@ def profile_reliability(
     return ProfileReliability(halves.tau, ceiling.tau, "; ".join(dict.fromkeys(reasons)))
 
 
-def pointwise_reliability(record: AttentionRecord, y: IntArray, probe: Probe, *, seed: int) -> Measured:
-    """Tau-b between the pointwise informativeness of two probes that share no training instance.
+@dataclass(frozen=True, eq=False)
+class PointwiseHalves:
+    """Pointwise information from two probes that share no training instance, on instances that neither saw.
 
-    Instances are dealt into three parts. For each part, one probe is fitted on each of the other two, and the
-    two orders of every instance of the part are compared; so every instance has a value, and neither probe
-    saw it. Each probe has a third of the instances: the order reported elsewhere comes from more data.
+    Attributes:
+        instances: ``(N',)`` the instances of the record it is about, rising.
+        offsets: ``(N' + 1,)`` their rows.
+        informativeness: ``(2, M')``.
+        support: ``(2, M')``.
+        reason: Empty, or why there is none; the arrays of information are then empty.
+    """
+
+    instances: IntArray
+    offsets: IntArray
+    informativeness: FloatArray
+    support: FloatArray
+    reason: str = ""
+
+    def tau(self, order: str = "informativeness") -> Measured:
+        """``(N',)`` tau-b between the two orders of every instance."""
+        if self.reason:
+            return undefined_measure(len(self.instances), self.reason)
+        values = self.informativeness if order == "informativeness" else self.support
+        names = ("first probe's order", "second probe's order")
+        return kendall_tau_b(values[0], values[1], self.offsets, names=names)
+
+
+def pointwise_halves(
+    record: AttentionRecord, y: IntArray, probe: Probe, *, seed: int, state: str = "hidden"
+) -> PointwiseHalves:
+    """Pointwise information twice over.
+
+    Instances are dealt into three parts. For each part, one probe is fitted on each of the other two, and both
+    are read on the part; so every instance has a value, and neither probe saw it. Each probe has a third of the
+    instances: the order reported elsewhere comes from more data.
 
     Where the states of a third would not fit in ``COPIED_NUMBERS``, the instances are a random sample that does.
 
@@ -74,33 +110,78 @@ def pointwise_reliability(record: AttentionRecord, y: IntArray, probe: Probe, *,
         y: ``(N,)`` the output.
         probe: The shared probe.
         seed: Seed of the deal and the sample.
+        state: ``"hidden"`` or ``"embedding"``.
+
+    Returns:
+        Both readings, or the reason why not.
+    """
+    column = record.hidden if state == "hidden" or record.embedding is None else record.embedding
+    most = max(60, int(3 * COPIED_NUMBERS / (column.shape[1] * max(1.0, float(record.lengths.mean())))))
+    rng = np.random.default_rng([seed, 4])
+    chosen = np.arange(record.n_instances)
+    if record.n_instances > most:
+        chosen = np.sort(rng.permutation(record.n_instances)[:most])
+        # The deal of the sample starts afresh, as it would for a record of these instances alone.
+        rng = np.random.default_rng([seed, 4])
+    n, lengths = len(chosen), record.lengths[chosen]
+    offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    own = np.repeat(record.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
+    part = rng.permutation(n) % 3
+    classes, codes = np.unique(y[chosen], return_inverse=True)
+    counts = [np.bincount(codes[part == k], minlength=len(classes)) for k in range(3)]
+    reason = ""
+    if n < 60:
+        reason = "fewer than 60 instances: a third of them is too few for a probe"
+    elif len(classes) < 2 or min(int(count.min()) for count in counts) < 2:
+        reason = "a class has fewer than two instances in a third of them"
+    if reason:
+        return PointwiseHalves(chosen, offsets, np.empty((2, 0)), np.empty((2, 0)), reason)
+    owner = np.repeat(np.arange(n), lengths)
+    rows = [np.flatnonzero(part[owner] == k) for k in range(3)]
+    fitted = [probe.fit(column[own[rows[k]]], codes[owner[rows[k]]], owner[rows[k]]) for k in range(3)]
+    informativeness, support = np.empty((2, 2, len(own)))
+    for k in range(3):
+        states, said = column[own[rows[k]]], codes[owner[rows[k]]]
+        for which, other in enumerate(j for j in range(3) if j != k):
+            logs = fitted[other].log_probabilities(states)
+            gain = logs - fitted[other].log_prior
+            informativeness[which, rows[k]] = (np.exp(logs) * gain).sum(axis=1)
+            support[which, rows[k]] = gain[np.arange(len(said)), said]
+    return PointwiseHalves(chosen, offsets, informativeness, support)
+
+
+def pointwise_reliability(record: AttentionRecord, y: IntArray, probe: Probe, *, seed: int) -> Measured:
+    """Tau-b between the pointwise informativeness of two probes that share no training instance.
+
+    Args:
+        record: The record.
+        y: ``(N,)`` the output.
+        probe: The shared probe.
+        seed: Seed of the deal and the sample; see ``pointwise_halves``.
 
     Returns:
         One value an instance (of the sample), undefined where a probe could not be fitted or an order is constant.
     """
-    most = max(60, int(3 * COPIED_NUMBERS / (record.hidden.shape[1] * max(1.0, float(record.lengths.mean())))))
-    rng = np.random.default_rng([seed, 4])
-    if record.n_instances > most:
-        sample = np.sort(rng.permutation(record.n_instances)[:most])
-        return pointwise_reliability(record.select(sample), y[sample], probe, seed=seed)
-    n = record.n_instances
-    part = rng.permutation(n) % 3
-    classes, codes = np.unique(y, return_inverse=True)
-    counts = [np.bincount(codes[part == k], minlength=len(classes)) for k in range(3)]
-    if n < 60:
-        return undefined_measure(n, "fewer than 60 instances: a third of them is too few for a probe")
-    if len(classes) < 2 or min(int(count.min()) for count in counts) < 2:
-        return undefined_measure(n, "a class has fewer than two instances in a third of them")
-    owner = record.row_instance
-    informativeness = np.empty((2, record.n_rows))
-    fitted = []
-    for k in range(3):
-        rows = np.flatnonzero(part[owner] == k)
-        fitted.append(probe.fit(record.hidden[rows], y[owner[rows]], owner[rows]))
-    for k in range(3):
-        rows = np.flatnonzero(part[owner] == k)
-        for which, other in enumerate(j for j in range(3) if j != k):
-            informativeness[which, rows] = fitted[other].informativeness(record.hidden[rows])
-    return kendall_tau_b(
-        informativeness[0], informativeness[1], record.offsets, names=("first probe's order", "second probe's order")
-    )
+    return pointwise_halves(record, y, probe, seed=seed).tau()
+
+
+def pointwise_ceiling(reliability: float, *, folds: int) -> float:
+    """The tau-b that attention in the true order would reach against the pointwise order of the whole record.
+
+    Two readings of one truth with independent normal errors of equal size correlate by r = sin(π τ/2), τ their tau;
+    each correlates with the truth by √r. The order reported has probes of (F − 1)/F of the instances where the two
+    readings have a third: its error variance is taken to be smaller in proportion. Error that all probes of the family
+    share, such as blindness to what is not linear, does not show in it.
+
+    Args:
+        reliability: Mean tau-b between two readings with a third of the instances each.
+        folds: F, of the order reported.
+
+    Returns:
+        In (0, 1]; NaN where the two readings do not agree at all.
+    """
+    if not reliability > 0:
+        return float("nan")
+    shared = np.sin(np.pi / 2 * min(reliability, 1.0))
+    error = (1 - shared) / shared * (folds / (3 * (folds - 1)))
+    return float(2 / np.pi * np.arcsin(1 / np.sqrt(1 + error)))

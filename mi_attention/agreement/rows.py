@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ import pandas as pd
 from mi_attention.interface import FloatArray, Measured
 from mi_attention.statistics import crossed_interval
 
-__all__ = ["AGREEMENT_COLUMNS", "INSTANCE_COLUMNS", "Rows", "difference", "undefined_measure"]
+__all__ = ["AGREEMENT_COLUMNS", "INSTANCE_COLUMNS", "RESAMPLE_COLUMNS", "Rows", "difference", "undefined_measure"]
 
 AGREEMENT_COLUMNS = (
     "estimand",
@@ -24,6 +24,8 @@ AGREEMENT_COLUMNS = (
     "ci_high",
     "interval",
     "n_instances",
+    "n_units",
+    "tied_units",
     "undefined",
     "undefined_share",
     "reason",
@@ -37,7 +39,11 @@ AGREEMENT_COLUMNS = (
     "signature",
 )
 
+RESAMPLE_COLUMNS = ("estimand", "measure", "order", "output", "state", "draw", "value")
 INSTANCE_COLUMNS = ("estimand", "measure", "order", "output", "state", "instance", "value", "reason")
+
+
+Key: TypeAlias = tuple[str, str, str, str, str]
 
 
 @dataclass(eq=False)
@@ -47,8 +53,9 @@ class Rows:
     signature: str
     level: float
     agreement: list[dict[str, Any]] = field(default_factory=list)
-    instances: list[pd.DataFrame] = field(default_factory=list)
+    instances: list[tuple[Key, Measured]] = field(default_factory=list)
     profile_errors: list[pd.DataFrame] = field(default_factory=list)
+    resamples: list[tuple[Key, FloatArray]] = field(default_factory=list)
 
     def add(self, estimand: str, measure: str, order: str, output: str, state: str, **values: Any) -> None:
         """A row whose numbers are given."""
@@ -86,7 +93,8 @@ class Rows:
         n = len(found.values)
         variance = 0.0
         # A profile shared by all instances has an error that the values of the instances do not show.
-        missing_error = " (MI error not included)" if estimand == "instance" and profile_error is None else ""
+        estimated = estimand == "instance" and order != "true information"
+        missing_error = " (MI error not included)" if estimated and profile_error is None else ""
         if profile_error is not None:
             variance = float(profile_error.var(ddof=1))
             draws = pd.DataFrame({"draw": np.arange(len(profile_error)), "value": profile_error})
@@ -113,16 +121,11 @@ class Rows:
             reason="; ".join(reasons),
             **values,
         )
-        frame = pd.DataFrame({"instance": np.arange(n), "value": found.values, "reason": list(found.reasons)})
-        for name, value in (
-            ("estimand", estimand),
-            ("measure", measure),
-            ("order", order),
-            ("output", output),
-            ("state", state),
-        ):
-            frame[name] = value
-        self.instances.append(frame[list(INSTANCE_COLUMNS)])
+        self.instances.append(((estimand, measure, order, output, state), found))
+
+    def add_resamples(self, estimand: str, order: str, output: str, state: str, values: FloatArray) -> None:
+        """Bootstrap draws of a tau of a whole run; runs on the same instances share their resamples draw by draw."""
+        self.resamples.append(((estimand, "kendall_tau_b", order, output, state), values))
 
     def agreement_frame(self) -> pd.DataFrame:
         """All rows, with the columns of ``AGREEMENT_COLUMNS``."""
@@ -137,11 +140,33 @@ class Rows:
             return pd.DataFrame(columns=["output", "state", "draw", "value"])
         return pd.concat(self.profile_errors, ignore_index=True)[["output", "state", "draw", "value"]]
 
+    def resample_frame(self) -> pd.DataFrame:
+        """Bootstrap draws of the taus of the run, one row a draw."""
+        columns = _keys([(key, len(values)) for key, values in self.resamples])
+        columns["draw"] = _stack([np.arange(len(values)) for _, values in self.resamples]).astype(np.int64)
+        columns["value"] = _stack([values for _, values in self.resamples])
+        return pd.DataFrame(columns, columns=list(RESAMPLE_COLUMNS))
+
     def instance_frame(self) -> pd.DataFrame:
         """The values behind the means, one row an instance and measure."""
-        if not self.instances:
-            return pd.DataFrame(columns=list(INSTANCE_COLUMNS))
-        return pd.concat(self.instances, ignore_index=True)
+        columns = _keys([(key, len(found.values)) for key, found in self.instances])
+        columns["instance"] = _stack([np.arange(len(found.values)) for _, found in self.instances]).astype(np.int64)
+        columns["value"] = _stack([found.values for _, found in self.instances])
+        columns["reason"] = [reason for _, found in self.instances for reason in found.reasons]
+        return pd.DataFrame(columns, columns=list(INSTANCE_COLUMNS))
+
+
+def _keys(parts: list[tuple[Key, int]]) -> dict[str, Any]:
+    """The five columns of a key, each repeated as often as its values; built at once, since frames a key are slow."""
+    counts = [count for _, count in parts]
+    return {
+        name: np.repeat(np.array([key[place] for key, _ in parts], dtype=object), counts)
+        for place, name in enumerate(INSTANCE_COLUMNS[:5])
+    }
+
+
+def _stack(parts: list[Any]) -> FloatArray:
+    return np.concatenate(parts) if parts else np.empty(0)
 
 
 def difference(first: Measured, second: Measured) -> Measured:

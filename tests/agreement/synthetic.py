@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from mi_attention.estimators import Probe
 from mi_attention.interface import AttentionRecord, LinearHead
+
+# Where what is tested is what is made of information, not how well it is estimated.
+QUICK = Probe(members=("linear",))
 
 
 def softmax(logits):

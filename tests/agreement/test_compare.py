@@ -9,7 +9,7 @@ import pytest
 from mi_attention import AttentionRecord, compare
 from mi_attention.agreement import AGREEMENT_COLUMNS
 from mi_attention.estimators import Probe, Ross
-from tests.agreement.synthetic import evidence_record, make_record
+from tests.agreement.synthetic import QUICK, evidence_record, make_record
 
 
 def row(comparison, estimand, order, output, *, state="hidden", measure="kendall_tau_b"):
@@ -27,7 +27,7 @@ def row(comparison, estimand, order, output, *, state="hidden", measure="kendall
 
 @pytest.fixture(scope="module")
 def null():
-    return compare(make_record(n=1500, hidden_size=4, positions=8, spread=1.0))
+    return compare(make_record(n=1500, hidden_size=4, positions=8, spread=1.0), estimator=QUICK)
 
 
 @pytest.fixture(scope="module")
@@ -85,7 +85,10 @@ def test_every_row_has_the_documented_columns_and_no_unexplained_gap(null):
 
 def test_the_same_seed_gives_the_same_tables():
     record = make_record(n=200, ragged=True)
-    pd.testing.assert_frame_equal(compare(record, seed=3).table, compare(record, seed=3).table)
+    first, second = (compare(record, seed=3, null_draws=49, alignments=("instance", "rank")) for _ in range(2))
+    pd.testing.assert_frame_equal(first.table, second.table)
+    pd.testing.assert_frame_equal(first.near_ties, second.near_ties)
+    pd.testing.assert_frame_equal(first.erasure_curves, second.erasure_curves)
 
 
 def test_uniform_attention_is_undefined_and_counted_never_zero():
@@ -144,7 +147,7 @@ def test_without_head_label_or_embedding_the_missing_controls_are_named():
 @pytest.mark.parametrize("output", ["class", "label", "probability", 1])
 def test_every_output_gives_a_whole_comparison(output, tmp_path):
     record = make_record(n=250, ragged=True)
-    found = compare(record, output, alignments=("position", "rank", "instance"))
+    found = compare(record, output, alignments=("position", "rank", "instance"), estimator=QUICK)
     assert row(found, "pointwise", "informativeness", found.output).n_instances > 200
     path = found.to_latex(tmp_path / "table.tex")
     text = path.read_text()
@@ -156,7 +159,7 @@ def test_every_output_gives_a_whole_comparison(output, tmp_path):
 
 
 def test_more_classes_than_two():
-    found = compare(make_record(n=400, classes=4), alignments=("instance", "rank"))
+    found = compare(make_record(n=400, classes=4), alignments=("instance", "rank"), estimator=QUICK)
     assert row(found, "pointwise", "informativeness", "uniform prediction").n_instances == 400
 
 
@@ -198,14 +201,14 @@ def test_rare_outputs_give_reasons_not_crashes(positives):
         record = make_record(
             n=300, head=None, embedding=None, output=(np.arange(300) < positives).astype(int), seed=seed
         )
-        found = compare(record, alignments=("instance",), seed=seed, null_draws=19)
+        found = compare(record, alignments=("instance",), seed=seed, null_draws=19, estimator=QUICK)
         missing = found.table["estimate"].isna()
         assert (found.table.loc[missing, "reason"].str.len() > 0).all()
 
 
 def test_confidence_and_the_ceiling_reach_the_first_rank():
     record = make_record(n=300)
-    narrow, wide = (compare(record, alignments=("rank",), confidence=level) for level in (0.5, 0.95))
+    narrow, wide = (compare(record, alignments=("rank",), confidence=level, estimator=QUICK) for level in (0.5, 0.95))
     ends = [row(c, "rank", "mutual information", "prediction", measure="first_rank") for c in (narrow, wide)]
     assert ends[0].ci_high - ends[0].ci_low < 0.5 * (ends[1].ci_high - ends[1].ci_low)
     share = row(wide, "rank", "mutual information", "prediction", measure="first_rank_share")
@@ -226,7 +229,7 @@ def test_each_row_is_signed_by_the_estimator_that_made_it():
 
 @pytest.mark.parametrize("output", ["class", "label", 1, "probability"])
 def test_reliability_stands_beside_whatever_output_is_asked_for(output):
-    found = compare(make_record(n=300), output, alignments=("position", "instance"))
+    found = compare(make_record(n=300), output, alignments=("position", "instance"), estimator=QUICK)
     assert not np.isnan(row(found, "position", "mutual information", found.output).reliability)
     assert not np.isnan(row(found, "pointwise", "informativeness", found.output).reliability)
 

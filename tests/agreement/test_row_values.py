@@ -19,15 +19,15 @@ from mi_attention.agreement import (
     find_decoder,
     head_evidence,
     permute_attention,
-    pointwise_reliability,
+    pointwise_ceiling,
+    pointwise_halves,
     probabilities_under,
     profile_reliability,
     uniform_attention,
 )
-from mi_attention.estimators import Probe
 from mi_attention.measures import concentration, kendall_tau_b, somers_d, tie_share, top_k_excess, weighted_tau
 from mi_attention.statistics import attention_order, crossed_interval, partner_null, shift_null
-from tests.agreement.synthetic import make_record, softmax
+from tests.agreement.synthetic import QUICK, make_record, softmax
 
 SEED, DRAWS, BINS, MAIN, PERMUTED = 3, 99, 6, "prediction", "permuted attention"
 OUTPUTS = (MAIN, "label", "uniform prediction", PERMUTED)
@@ -38,7 +38,7 @@ MEASURES = ("weighted_tau", "somers_d", *(f"top_{k}_above_chance" for k in ("1",
 CONTROLS = ("head evidence", "attended head evidence", "position index", "token frequency", "random", "rationale")
 POINTWISE = (
     *(("kendall_tau_b", order, output, "hidden") for order in ("informativeness", "support") for output in OUTPUTS),
-    *((measure, "informativeness", MAIN, "hidden") for measure in MEASURES),
+    *((measure, "informativeness", output, "hidden") for measure in MEASURES for output in (MAIN, PERMUTED)),
     ("kendall_tau_b", "informativeness", EXCESS, "hidden"),
     ("kendall_tau_b", "informativeness", MAIN, "embedding"),
     *(("kendall_tau_b", order, "", "") for order in CONTROLS),
@@ -90,12 +90,12 @@ def case(request):
     attention = np.asarray(record.attention)
     return SimpleNamespace(
         record=record,
-        found=compare(record, seed=SEED, null_draws=DRAWS, bins=BINS),
+        found=compare(record, seed=SEED, null_draws=DRAWS, bins=BINS, estimator=QUICK),
         outputs=outputs,
         attention={name: permuted if name == PERMUTED else attention for name in OUTPUTS},
         head=head,
         pooled={
-            (name, state): Probe(seed=SEED).estimate(
+            (name, state): QUICK.estimate(
                 record.hidden if state == "hidden" else record.embedding,
                 outputs[name][record.row_instance],
                 record.row_instance,
@@ -198,16 +198,20 @@ def test_only_the_rows_that_have_a_null_or_a_reliability_show_one(case):
     assert set(informed["order"]) == {"informativeness"}
     assert set(informed["measure"]) == {"kendall_tau_b"}
     assert informed["null_mean"].nunique() == 3
-    reliable = pointwise[pointwise["reliability"].notna()]
-    assert set(reliable["output"]) == {MAIN, "label"}
-    assert reliable["reliability"].nunique() == len(reliable) == 2
+    assert set(pointwise.loc[pointwise["reliability"].isna(), "order"]) == {*CONTROLS, "informativeness"}
+    lacking = pointwise[pointwise["reliability"].isna() & (pointwise["order"] == "informativeness")]
+    # The difference of two agreements has no order of its own.
+    assert set(lacking["output"]) == {EXCESS}
 
 
-@pytest.mark.parametrize("output", [MAIN, "label"])
-def test_reliability_is_that_of_the_rows_own_output(case, output):
-    expected = pointwise_reliability(case.record, case.outputs[output], Probe(seed=SEED), seed=SEED).mean()
-    row = the_agreement(case, "pointwise", "informativeness", output)
-    assert row.reliability == pytest.approx(expected, abs=1e-9)
+@pytest.mark.parametrize(("output", "state"), PROFILES)
+def test_reliability_is_that_of_the_rows_own_output(case, output, state):
+    halves = pointwise_halves(case.record, case.outputs[output], QUICK, seed=SEED, state=state)
+    for order in ("informativeness",) if state == "embedding" else ("informativeness", "support"):
+        expected = halves.tau(order).mean()
+        row = the_agreement(case, "pointwise", order, output, state)
+        assert row.reliability == pytest.approx(expected, abs=1e-9)
+        assert row.ceiling == pytest.approx(pointwise_ceiling(expected, folds=QUICK.folds), nan_ok=True)
 
 
 def test_positions_hold_the_pointwise_information_of_each_output(case):
@@ -252,7 +256,7 @@ def test_profiles_are_estimated_from_their_own_units_output_and_state(case, kind
         "rank": lambda: align_ranks(record, case.attention[output], ranks=5, seed=SEED),
     }
     alignment = make[kind]()
-    (own,) = estimate_profiles(record, alignment, {output: case.outputs[output]}, Probe(seed=SEED), state=state)
+    (own,) = estimate_profiles(record, alignment, {output: case.outputs[output]}, QUICK, state=state)
     part = profile_part(case, kind, output, state)
     assert tuple(part["unit"]) == alignment.names
     np.testing.assert_allclose(part["nats"], own.nats, atol=1e-9)
@@ -296,15 +300,13 @@ def test_further_measures_of_mean_attention_are_of_the_prediction(case, kind):
         assert row.estimate == pytest.approx(of(attention, nats).values[0], abs=1e-9)
     table = case.found.table
     further = table[(table["estimand"] == kind) & table["measure"].isin(["weighted_tau", "somers_d"])]
-    assert set(further["output"]) == {MAIN}
+    assert set(further["output"]) == {MAIN, PERMUTED}
 
 
 @pytest.mark.parametrize("output", [MAIN, "label"])
 def test_profile_reliability_is_of_the_rows_own_output(case, output):
     record = case.record
-    (own,) = estimate_profiles(
-        record, align_positions(record, bins=BINS), {output: case.outputs[output]}, Probe(seed=SEED)
-    )
+    (own,) = estimate_profiles(record, align_positions(record, bins=BINS), {output: case.outputs[output]}, QUICK)
     expected = profile_reliability(record, own, seed=SEED)
     row = the_agreement(case, "position", "mutual information", output)
     assert (row.reliability, row.ceiling) == pytest.approx(
@@ -380,6 +382,7 @@ def test_no_two_profiles_are_equal_so_that_an_exchange_would_show(case, kind):
             assert np.abs(left - right).max() > 1e-4
     table = case.found.table
     chosen = (table["estimand"] == "instance") | (table["measure"] == "first_rank")
+    chosen &= table["order"] == "mutual information"
     values = np.sort(table.loc[chosen, "estimate"].to_numpy(dtype=float))
     assert len(values) == 12
     assert np.diff(values).min() > 1e-6

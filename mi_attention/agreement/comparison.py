@@ -1,0 +1,163 @@
+"""What a comparison found: tidy tables, and the views of them that a paper prints."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from mi_attention.agreement.near_ties import CONCORDANCE
+from mi_attention.agreement.notes import Note
+from mi_attention.report import (
+    erasure_figure,
+    near_tie_figure,
+    position_figure,
+    rank_figure,
+    save_figure,
+    write_latex,
+)
+
+__all__ = ["Comparison", "PlotKind"]
+
+PlotKind: TypeAlias = Literal["rank", "position", "erasure", "near ties"]
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """What ``compare`` found, as tidy tables.
+
+    Attributes:
+        table: One agreement a row; see ``AGREEMENT_COLUMNS`` and the README for every column.
+        profile: The information of every unit with every output.
+        concentration: How concentrated the attention is, one measure a row.
+        instances: The values behind every mean over instances.
+        positions: One row a position: attention and pointwise information.
+        attention_order: What the joint null over several runs needs of the attention at aligned positions.
+        profile_error: Bootstrap draws of the instance-level agreement, for its interval over several runs.
+        resamples: Bootstrap draws of the taus of the whole run (by position, token and rank), for theirs.
+        erasure_curves: Change of the prediction by the share of positions erased, one row an order and share.
+        near_ties: Concordance of pairs of positions by the gaps of attention and information.
+        notes: What was left out, is arbitrary or could not be computed, in words.
+        signature: How all of this was made.
+        output: The output asked for, as the tables name it.
+        labels: Data, encoder, score, normaliser and temperature of the record, for figures.
+    """
+
+    table: pd.DataFrame
+    profile: pd.DataFrame
+    concentration: pd.DataFrame
+    instances: pd.DataFrame
+    positions: pd.DataFrame
+    attention_order: pd.DataFrame
+    profile_error: pd.DataFrame
+    notes: tuple[Note, ...]
+    signature: str
+    resamples: pd.DataFrame = field(default_factory=pd.DataFrame)
+    erasure_curves: pd.DataFrame = field(default_factory=pd.DataFrame)
+    near_ties: pd.DataFrame = field(default_factory=pd.DataFrame)
+    output: str = "prediction"
+    labels: Mapping[str, Any] = field(default_factory=dict)
+
+    def headline(self) -> pd.DataFrame:
+        """The rows a paper would print: tau-b of every order, output and state."""
+        rows = self.table[(self.table["measure"] == "kendall_tau_b") & (self.table["order"] != "support")]
+        # What the record cannot have is said in ``absent``.
+        rows = rows[(rows["estimand"] != "control") | rows["estimate"].notna()]
+        columns = ["estimand", "order", "output", "state", "estimate", "ci_low", "ci_high", "null_mean", "p"]
+        columns += ["reliability", "ceiling", "n_instances", "n_units", "tied_units", "undefined", "reason"]
+        return rows[columns].reset_index(drop=True)
+
+    def causal(self) -> pd.DataFrame:
+        """Erasure: area under the curve of each order, what never flips, and differences from attention's area."""
+        rows = self.table[self.table["estimand"] == "erasure"]
+        columns = ["measure", "order", "output", "state", "estimate", "ci_low", "ci_high", "n_instances", "undefined"]
+        return rows[[*columns, "unit", "reason"]].reset_index(drop=True)
+
+    def absent(self) -> pd.DataFrame:
+        """The controls that this record cannot have, and what they would need."""
+        rows = self.table[(self.table["estimand"] == "control") & self.table["estimate"].isna()]
+        return rows[["order", "output", "reason"]].reset_index(drop=True)
+
+    def to_latex(
+        self, path: str | os.PathLike[str], *, caption: str | None = None, label: str = "tab:agreement"
+    ) -> Path:
+        """Write the headline table as LaTeX (booktabs).
+
+        Args:
+            path: The ``.tex`` file.
+            caption: Caption; the signature is added to it.
+            label: Label to refer to the table by.
+
+        Returns:
+            The path.
+        """
+        text = caption or "Agreement (Kendall's tau-b) of the order of attention with other orders, with intervals."
+        frame = self.headline().drop(columns="reason")
+        write_latex(frame, Path(path), caption=text, label=label, signature=self.signature)
+        return Path(path)
+
+    def plot(self, path: str | os.PathLike[str], kind: PlotKind | None = None) -> list[Path]:
+        """Draw one figure.
+
+        Args:
+            path: A stem or a file name; a stem writes PDF, SVG and PNG.
+            kind: ``"rank"`` or ``"position"`` (information with its controls), ``"erasure"`` or ``"near ties"``; by
+                default by rank, or by position where ranks were not asked for.
+
+        Returns:
+            The files written.
+
+        Raises:
+            ValueError: if there is nothing of that kind to draw, or the ending is unknown.
+        """
+        target = Path(path)
+        if target.suffix and target.suffix not in (".pdf", ".svg", ".png"):
+            raise ValueError(f"path ends in {target.suffix!r}; use .pdf, .svg, .png, or no ending for all three")
+        formats = (target.suffix[1:],) if target.suffix else ("pdf", "svg", "png")
+        stem = target.with_suffix("") if len(formats) == 1 else target
+        for wanted in ("rank", "position") if kind is None else (kind,):
+            figure = self._figure(wanted)
+            if figure is not None:
+                return save_figure(figure, stem, formats=formats, signature=self.signature)
+        what = "profile" if kind is None else kind
+        raise ValueError(f"there is no {what} to draw; compare with alignments that include 'rank' or 'position'")
+
+    def _figure(self, kind: str) -> Figure | None:
+        if kind in ("rank", "position"):
+            chosen = self.profile[self.profile["alignment"] == kind]
+            draw = rank_figure if kind == "rank" else position_figure
+            return draw(chosen.assign(**self.labels, seed=0)) if len(chosen) else None
+        if kind == "erasure":
+            curves = self.erasure_curves
+            main = (curves["output"].isin([self.output, ""])) & (curves["state"] != "embedding")
+            chosen = curves[main & (curves["quantity"] == "change")]
+            return erasure_figure(chosen.assign(**self.labels)) if len(chosen) else None
+        if kind == "near ties":
+            ties = self.near_ties
+            chosen = ties[(ties["output"] == self.output) & (ties["quantity"] == CONCORDANCE)]
+            chosen = chosen[
+                chosen["estimand"] == ("pointwise" if "pointwise" in set(chosen["estimand"]) else "instance")
+            ]
+            return near_tie_figure(chosen.assign(**self.labels)) if len(chosen) else None
+        raise ValueError(f"kind is {kind!r}; use 'rank', 'position', 'erasure' or 'near ties'")
+
+    def __str__(self) -> str:
+        """The headline table in plain text."""
+        counts = dict.fromkeys(("n_instances", "n_units", "tied_units", "undefined"), _count)
+        tables = [self.headline(), *([self.causal()] if (self.table["estimand"] == "erasure").any() else [])]
+        lines = [
+            table.to_string(index=False, float_format="{:.3f}".format, na_rep="–", formatters=counts) + "\n"
+            for table in tables
+        ]
+        absent = [f"absent: {order}: {reason}" for order, _, reason in self.absent().itertuples(index=False, name=None)]
+        return "\n".join([*lines, *absent, *(f"note: {note}" for note in self.notes), self.signature])
+
+
+def _count(value: float) -> str:
+    return "–" if np.isnan(value) else f"{value:.0f}"
