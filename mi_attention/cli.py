@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, CycloptsError, Parameter
 
 if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import TaskID
+
     from mi_attention.study.config import StudyConfig
     from mi_attention.study.run import Plan
     from mi_attention.study.store import CellStore
@@ -58,7 +61,11 @@ def study(
     *,
     output: Output = None,
     workers: Workers = 0,
-    dry_run: Annotated[bool, Parameter(help="Say what would be done, and stop.")] = False,
+    backend: Annotated[
+        str | None, Parameter(help="loky, or a dask scheduler: tcp://HOST:PORT or its file; by default the study's.")
+    ] = None,
+    probe: Annotated[bool, Parameter(help="First run one cell of every data set and encoder, and measure.")] = False,
+    dry_run: Annotated[bool, Parameter(help="Say what would be done and what it would cost, and stop.")] = False,
 ) -> int:
     """Run a study: train, estimate, compare, and write tables and figures. A second run does only what is missing."""
     from mi_attention.study.config import load_study
@@ -68,19 +75,26 @@ def study(
     config = load_study(file)
     directory = output or Path("runs") / config.name
     _say("Loading data …")
-    from mi_attention.study.run import plan_study, run_study, save_plan
+    from mi_attention.study.run import plan_study, probe_plan, run_study, save_plan
 
-    plan = plan_study(config, directory, workers=workers)
+    plan = plan_study(config, directory, workers=workers, backend=backend)
     _announce(config, plan, directory)
     if dry_run:
         return DONE
     save_plan(config, plan, directory)
     try:
+        if probe and plan.missing:
+            run_study(probe_plan(plan), directory, watch=_progress)
+            plan = plan_study(config, directory, workers=workers, backend=backend)
+            _announce(config, plan, directory)
         result = run_study(plan, directory, watch=_progress)
     except KeyboardInterrupt:
         _say("Interrupted: finished cells are kept, the same command goes on from here.")
-        _write(config, plan, directory)
+        _write(config, plan, directory, 1)
         return INTERRUPTED
+    except OSError as problem:
+        _say(f"error: {problem}. Finished cells are kept; mend that, and the same command goes on from here.")
+        return FAILED
     _print_tables(_write(config, plan, directory, workers), directory)
     for cell, error in result.failed.items():
         _say(f"failed: {cell}: {error}")
@@ -89,14 +103,74 @@ def study(
 
 @app.command
 def report(directory: Annotated[Path, Parameter(help="Folder of a study.")]) -> int:
-    """Make the tables and figures of a study again from its finished cells."""
+    """Make the tables and figures of a study again from its finished cells, every number anew."""
     from mi_attention.study.run import load_plan
     from mi_attention.study.store import CellStore
 
     config, plan = load_plan(directory)
     if not CellStore(directory / "cells").finished(cell.key for cell in plan.cells):
         raise ValueError(f"none of the {len(plan.cells)} cells of {directory} is finished; run the study again")
-    _print_tables(_write(config, plan, directory), directory)
+    _print_tables(_write(config, plan, directory, fresh=True), directory)
+    return DONE
+
+
+@app.command
+def verify(
+    directory: Annotated[Path, Parameter(help="Folder of a study.")],
+    *,
+    cells: Annotated[int, Parameter(help="How many finished cells to run again.")] = 1,
+    seed: Annotated[int, Parameter(help="Chooses them.")] = 0,
+    tolerance: Annotated[
+        float, Parameter(help="Largest relative difference allowed; 0 is to the bit, which needs the same machine.")
+    ] = 0.0,
+) -> int:
+    """Run sampled cells of a study again in a temporary folder, and compare every number with the stored one."""
+    from mi_attention.study.verify import verify_study
+
+    found = verify_study(directory, cells=cells, seed=seed, tolerance=tolerance, say=_say)
+    for line in found.lines():
+        print(line)
+    return DONE if found.same else FAILED
+
+
+@app.command
+def power(
+    *seeds: Annotated[int, Parameter(help="Numbers of seeds to consider.")],
+    difference: Annotated[float, Parameter(help="Difference that would matter, such as .05 of a tau.")],
+    seed_spread: Annotated[
+        float, Parameter(help="Standard deviation of the paired differences over seeds: difference / d_z of a pilot.")
+    ],
+    family_size: Annotated[int, Parameter(help="Contrasts in the family.")] = 1,
+    instances: Annotated[int, Parameter(help="Instances of one run, for claims about new instances too.")] = 1,
+    instance_spread: Annotated[float, Parameter(help="Standard deviation of the instances' common differences.")] = 0.0,
+    residual_spread: Annotated[float, Parameter(help="Standard deviation of what is left.")] = 0.0,
+    alpha: Annotated[float, Parameter(help="Family-wise error rate.")] = 0.05,
+    target: Annotated[float, Parameter(help="Power at which the detectable difference is given.")] = 0.8,
+) -> int:
+    """Power and smallest detectable difference of a planned comparison of two cells, by the number of seeds."""
+    from rich.table import Table
+
+    from mi_attention.report import format_number
+    from mi_attention.statistics import power_table
+
+    found = power_table(
+        seeds or (5, 8, 12, 20),
+        difference=difference,
+        seed_spread=seed_spread,
+        instances=instances,
+        instance_spread=instance_spread,
+        residual_spread=residual_spread,
+        family_size=family_size,
+        alpha=alpha,
+        target_power=target,
+    )
+    table = Table(show_edge=False, pad_edge=False)
+    for name in ("test", "seeds", f"power at {difference:g}", f"detectable at power {target:g}", "note"):
+        table.add_column(name, justify="left" if name in ("test", "note") else "right", overflow="fold")
+    for row in found.to_dict("records"):
+        numbers = (format_number(row["power"]), format_number(row["detectable_difference"], 3))
+        table.add_row(str(row["test"]), f"{row['n_seeds']}", *numbers, str(row["reason"]))
+    _console().print(table)
     return DONE
 
 
@@ -108,33 +182,50 @@ def estimate(
     groups: Annotated[
         Path | None, Parameter(help=".npy file, (n,): the instance of each row, if rows share any.")
     ] = None,
-    estimator: Annotated[
-        str | None, Parameter(help="probe, ross, ksg or npeet; by default what suits the data.")
-    ] = None,
-    seed: int = 0,
+    estimator: Annotated[str | None, Parameter(help="A registered name; by default what suits the data.")] = None,
+    permutations: Annotated[
+        int, Parameter(help="Label permutations of the test; 0 leaves out test and detection limit.")
+    ] = 199,
+    seed: Annotated[int, Parameter(help="Of folds, permutations and planted draws.")] = 0,
 ) -> int:
-    """Estimate the mutual information of two arrays, in nats."""
-    from mi_attention.estimators import make_estimator, mutual_information
+    """Estimate the mutual information of two arrays in nats: interval, p-value, H(Y), detection limit and advice."""
+    import warnings
 
+    from rich.console import Console
+    from rich.progress import Progress
+
+    from mi_attention.estimators import make_estimator
+    from mi_attention.estimators.choose import choose
+    from mi_attention.estimators.summary import summarise
+
+    if seed < 0:
+        raise ValueError(f"seed is {seed}; give a count, 0 or more")
     states, outputs = _load_array(x), _load_array(y)
     members = None if groups is None else _load_array(groups)
-    if estimator is None:
-        found = mutual_information(states, outputs, groups=members, seed=seed)
-    else:
-        found = make_estimator(estimator, seed=seed).estimate(states, outputs, members)
-    lines = {"mutual information": f"{found.nats:.4f} nats" if found.status == "ok" else f"undefined: {found.reason}"}
-    if found.status == "ok":
-        if found.lower_bound is not None:
-            lines["held-out lower bound"] = f"{found.lower_bound:.4f} nats"
-        lines["standard error"] = f"{found.standard_error:.4f} nats"
-        if found.reason:
-            lines["note"] = found.reason
-    if found.ceiling is not None:
-        lines["ceiling H(Y)"] = f"{found.ceiling:.4f} nats"
-    lines |= {"rows": f"{found.n}", "signature": found.signature}
-    for name, value in lines.items():
+    advice = choose(states, outputs, members, seed)
+    chosen = advice.estimator if estimator is None else make_estimator(estimator, seed=seed)
+    with warnings.catch_warnings(record=True) as caught, Progress(console=Console(stderr=True), transient=True) as bar:
+        warnings.simplefilter("always")
+        stages: dict[str, TaskID] = {}
+        start = time.perf_counter()
+
+        def watch(stage: str, done: int, of: int) -> None:
+            seconds = (time.perf_counter() - start) / (done + 1) * (of - done)
+            if not stages and seconds > 20:
+                left_out = "--permutations 0 leaves out test and detection limit"
+                bar.console.print(f"The test takes about {_duration(seconds)} more; {left_out}.", soft_wrap=True)
+            if stage not in stages:
+                stages[stage] = bar.add_task(stage, total=of)
+            bar.update(stages[stage], completed=done)
+
+        found = summarise(chosen, states, outputs, members, permutations=permutations, seed=seed, watch=watch)
+    for warning in dict.fromkeys(str(each.message) for each in caught):
+        _say(f"warning: {warning}")
+    advised = [(advice.estimator, advice.reason), *advice.alternatives]
+    lines = [*found.lines().items(), *(("advice", f"{other.signature}: {why}") for other, why in advised)]
+    for name, value in lines:
         print(f"{name:<21} {value}")
-    return DONE if found.status == "ok" else FAILED
+    return DONE if found.estimate.status == "ok" else FAILED
 
 
 @data_app.command(name="list")
@@ -172,7 +263,14 @@ def _announce(config: StudyConfig, plan: Plan, directory: Path) -> None:
         for reason, count in reasons.items():
             _say(f"{data}: {count} sequences dropped: {reason}")
     if plan.missing:
-        _say(f"Running {len(plan.missing)} on {plan.workers} workers takes about {_duration(plan.seconds)}.")
+        cost, count = plan.cost, len(plan.missing)
+        source = (
+            f"measured on {cost.measured} finished cells" if cost.measured else "from their sizes; --probe measures"
+        )
+        _say(
+            f"Running {count} cells of about {_duration(cost.cell_seconds)} on {plan.workers} workers takes about "
+            f"{_duration(cost.seconds)}; the largest needs {cost.memory / 2**30:.1f} GB ({source})."
+        )
     _say(f"Results go to {directory}.")
 
 
@@ -220,29 +318,28 @@ def _progress(store: CellStore, plan: Plan) -> Iterator[None]:
             bar.update(task, completed=store.attempted(keys))
 
 
-def _write(config: StudyConfig, plan: Plan, directory: Path, workers: int = 0) -> StudyTables:
+def _write(config: StudyConfig, plan: Plan, directory: Path, workers: int = 0, *, fresh: bool = False) -> StudyTables:
     from mi_attention.study.outputs import write_outputs
     from mi_attention.study.store import CellStore
     from mi_attention.study.tables import collect
 
-    workers, analysis = workers or os.cpu_count() or 1, config.analysis
-    tables = collect(
-        plan.cells,
-        CellStore(directory / "cells"),
-        confidence=analysis.confidence,
-        null_draws=analysis.null_draws,
-    )
+    workers = workers or os.cpu_count() or 1
+    tables = collect(plan.cells, CellStore(directory / "cells"), workers=workers, fresh=fresh)
     write_outputs(config, plan, tables, directory, workers=workers)
     return tables
 
 
-def _print_tables(tables: StudyTables, directory: Path) -> None:
+def _console() -> Console:
+    """Where tables are printed: a pipe has no width of its own, and a table cut at 80 columns would lose numbers."""
     from rich.console import Console
 
+    return Console() if sys.stdout.isatty() else Console(width=200)
+
+
+def _print_tables(tables: StudyTables, directory: Path) -> None:
     from mi_attention.study.terminal import print_summary
 
-    # A pipe has no width of its own; a table cut at 80 columns would lose numbers.
-    console = Console() if sys.stdout.isatty() else Console(width=200)
+    console = _console()
     print_summary(tables, console)
     console.print(f"Tables, figures and the page report.md are in {directory}", soft_wrap=True)
 

@@ -15,10 +15,12 @@ from typing import Any, Literal, Self, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from mi_attention.models.config import Freeze, Option, QueryKind
+from mi_attention.study.families import Family, expand, names_differ, require_seeds
 
 __all__ = [
     "AnalysisConfig",
     "DataConfig",
+    "MeasureConfig",
     "ModelGrid",
     "Named",
     "StudyConfig",
@@ -60,24 +62,36 @@ class Named(BaseModel):
 
 
 class DataConfig(BaseModel):
-    """One source of sequences: a registered ``name`` or a file ``path``; every other key is an option of it."""
+    """One source of sequences: a registered ``name`` or a file ``path``; every other key is an option of it.
+
+    With ``train_on``, another source, the model is trained on that one and analysed on this one, which may then have
+    a test split only; its texts are encoded with the vocabulary and the classes of the other.
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     name: str | None = Field(default=None, description="Registered source, such as docstrings; see `data list`")
     path: str | None = Field(default=None, description="A .jsonl, .csv or .parquet file")
     title: str | None = Field(default=None, description="Name in the tables; by default the source's own")
+    train_on: DataConfig | None = Field(default=None, description="The source whose splits train the model")
 
     @model_validator(mode="after")
     def _one_source(self) -> Self:
         if (self.name is None) == (self.path is None):
             raise ValueError('give name = "…" (a registered source) or path = "…" (a file), exactly one of them')
+        if self.train_on is not None and self.train_on.train_on is not None:
+            raise ValueError("train_on cannot itself have a train_on")
         return self
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of the source: everything but name, path and title."""
+        """Options of the source: everything but name, path, title and train_on."""
         return dict(self.__pydantic_extra__ or {})
+
+    @property
+    def label(self) -> str:
+        """What the tables will call it, as far as that is known before it is loaded."""
+        return self.title or self.name or Path(self.path or "").stem
 
 
 class ModelGrid(_Frozen):
@@ -92,6 +106,10 @@ class ModelGrid(_Frozen):
     embedding_size: int | None = Field(default=None, ge=1)
     pretrained: bool = True
     train_embeddings: bool = True
+
+    def temperatures(self, normalizer: Named) -> tuple[float, ...]:
+        """Temperatures of a normaliser: uniform attention does not depend on it and stands once."""
+        return (1.0,) if normalizer.name == "uniform" else self.temperature
 
 
 class TrainingGrid(_Frozen):
@@ -108,13 +126,13 @@ class TrainingGrid(_Frozen):
     device: str = "cpu"
 
 
-class AnalysisConfig(_Frozen):
+class MeasureConfig(_Frozen):
     """What is measured in each cell."""
 
     output: str | int = Field(default="class", description="class, label, probability, probability:K, or a class")
     splits: tuple[Split, ...] = Field(default=("dev", "test"), min_length=1, description="Splits to analyse, pooled")
     estimator: str = Field(default="probe", description="Registered estimator for the profiles")
-    estimator_options: dict[str, Option] = Field(default_factory=dict)
+    estimator_options: dict[str, Option | tuple[Option, ...]] = Field(default_factory=dict)
     alignments: tuple[Literal["position", "rank", "token", "instance"], ...] = Field(
         default=("position", "rank", "token", "instance"), min_length=1
     )
@@ -123,6 +141,42 @@ class AnalysisConfig(_Frozen):
     minimum: int = Field(default=50, ge=2, description="Fewest instances of a unit whose MI is estimated")
     null_draws: int = Field(default=999, ge=19, description="Draws of every sampled null")
     confidence: float = Field(default=0.95, gt=0, lt=1)
+    controls: tuple[Literal["untrained", "uniform", "shuffled"], ...] = Field(
+        default=(), description="Control models, each trained and analysed beside the cell's own"
+    )
+    refitted_nulls: int = Field(
+        default=0, ge=0, description="Label permutations under which the estimator is fitted anew at every position"
+    )
+
+
+class AnalysisConfig(MeasureConfig):
+    """What is measured, on which seeds what is dear, and what was declared before any of it was seen."""
+
+    control_seeds: tuple[int, ...] = Field(default=(), description="Seeds with control models; by default the first")
+    null_seeds: tuple[int, ...] = Field(default=(), description="Seeds with refitted nulls; by default the first")
+
+    claims: tuple[str, ...] = Field(default=(), description="What the study claims, in words")
+    families: tuple[Family, ...] = Field(default=(), description="Confirmatory contrasts, corrected within a family")
+    exploratory: tuple[str, ...] = Field(default=(), description="What is only looked at, in words")
+
+    @property
+    def measured(self) -> MeasureConfig:
+        """The part that the numbers of a cell depend on."""
+        return MeasureConfig(**{name: getattr(self, name) for name in MeasureConfig.model_fields})
+
+    def measured_on(self, seed: int, first: int) -> MeasureConfig:
+        """What is measured on one seed, ``first`` being the study's first: what is dear only where it was asked for."""
+        kept = self.measured
+        if seed not in (self.control_seeds or (first,)):
+            kept = kept.model_copy(update={"controls": ()})
+        if seed not in (self.null_seeds or (first,)):
+            kept = kept.model_copy(update={"refitted_nulls": 0})
+        return kept
+
+    @property
+    def is_declared(self) -> bool:
+        """Whether anything was declared."""
+        return bool(self.claims or self.families or self.exploratory)
 
 
 class StudyConfig(_Frozen):
@@ -133,6 +187,9 @@ class StudyConfig(_Frozen):
     )
     description: str = Field(default="", description="What it asks, printed above the tables")
     seeds: tuple[int, ...] = Field(default=(0, 1, 2), min_length=1)
+    backend: str = Field(
+        default="loky", description="loky (processes of this machine), or a dask scheduler: tcp://HOST:PORT or its file"
+    )
     data: tuple[DataConfig, ...] = Field(min_length=1)
     model: ModelGrid = ModelGrid()
     training: TrainingGrid = TrainingGrid()
@@ -147,14 +204,45 @@ class StudyConfig(_Frozen):
     def _distinct(self) -> Self:
         if len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
             raise ValueError(f"seeds must be different and not negative, got {list(self.seeds)}")
+        for name in ("control_seeds", "null_seeds"):
+            unknown = set(getattr(self.analysis, name)) - set(self.seeds)
+            if unknown:
+                raise ValueError(f"analysis.{name} has {min(unknown)}, which is none of the seeds {list(self.seeds)}")
         return self
+
+    @model_validator(mode="after")
+    def _declared_can_be_shown(self) -> Self:
+        families = self.analysis.families
+        names_differ(families)
+        for family in families:
+            require_seeds(family, len(expand(family, self.grid())), len(self.seeds))
+        return self
+
+    def grid(self) -> list[dict[str, Any]]:
+        """Combinations of the study without seeds, factor → level, by the names they have in the tables."""
+        return [
+            {
+                "data": data.label,
+                "encoder": encoder,
+                "score": str(score),
+                "normalizer": str(normalizer),
+                "temperature": temperature,
+                "freeze": freeze,
+            }
+            for data in self.data
+            for encoder in self.model.encoder
+            for score in self.model.score
+            for normalizer in self.model.normalizer
+            for temperature in self.model.temperatures(normalizer)
+            for freeze in self.training.freeze
+        ]
 
 
 # A single value where a list is possible reads as a list of one.
 _AXES = {
     "model": ("encoder", "score", "normalizer", "temperature"),
     "training": ("freeze",),
-    "analysis": ("splits", "alignments"),
+    "analysis": ("splits", "alignments", "claims", "exploratory", "controls", "control_seeds", "null_seeds"),
 }
 
 
@@ -197,10 +285,10 @@ def load_study(path: str | os.PathLike[str]) -> StudyConfig:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{file} is not TOML: {error}") from error
     for entry in content["data"] if isinstance(content.get("data"), list) else [content.get("data")]:
-        if isinstance(entry, dict):
+        for source in (entry, entry.get("train_on")) if isinstance(entry, dict) else ():
             for key in ("path", "vectors"):
-                if isinstance(entry.get(key), str):
-                    entry[key] = str((file.parent / entry[key]).resolve())
+                if isinstance(source, dict) and isinstance(source.get(key), str):
+                    source[key] = str((file.parent / source[key]).resolve())
     try:
         return StudyConfig.model_validate(content)
     except ValidationError as error:
@@ -225,6 +313,8 @@ def _explain(problem: Any) -> str:
 
 
 def _known_keys(section: list[str]) -> list[str]:
+    if section[:2] == ["analysis", "families"]:
+        return list(Family.model_fields)
     sections: dict[str, type[BaseModel]] = {"model": ModelGrid, "training": TrainingGrid, "analysis": AnalysisConfig}
     model = sections.get(section[0], StudyConfig) if section else StudyConfig
     return list(model.model_fields)

@@ -11,12 +11,12 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from mi_attention.models.config import ClassifierConfig, TrainingConfig
-from mi_attention.study.config import AnalysisConfig, DataConfig, StudyConfig
+from mi_attention.study.config import DataConfig, MeasureConfig, StudyConfig
 
 __all__ = ["CELL_COLUMNS", "Cell", "cells_of"]
 
 # Raised when the same configuration would give other numbers: stored cells of an older format are not reused.
-FORMAT = 1
+FORMAT = 2
 PACKAGES = ("mi-attention", "torch", "numpy", "scipy", "scikit-learn", "entmax")
 
 CELL_COLUMNS = ("data", "encoder", "score", "normalizer", "temperature", "freeze", "seed")
@@ -30,11 +30,12 @@ class Cell(BaseModel):
     data: DataConfig
     data_name: str
     fingerprint: str
+    training_fingerprint: str = Field(default="", description="Of the data trained on, where they are others")
     score: str
     normalizer: str
     classifier: ClassifierConfig
     training: TrainingConfig
-    analysis: AnalysisConfig
+    analysis: MeasureConfig
     key: str = Field(default="", description="Hash of all that can change the numbers; the cell's file is named by it")
 
     @property
@@ -56,6 +57,7 @@ class Cell(BaseModel):
             "format": FORMAT,
             "versions": {name: version(name) for name in PACKAGES},
             "fingerprint": self.fingerprint,
+            "training_fingerprint": self.training_fingerprint,
             "classifier": self.classifier.model_dump(mode="json"),
             "training": self.training.model_dump(mode="json"),
             "analysis": self.analysis.model_dump(mode="json"),
@@ -69,12 +71,13 @@ class Cell(BaseModel):
         return " ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in labels.values())
 
 
-def cells_of(study: StudyConfig, fingerprints: Mapping[int, tuple[str, str]]) -> list[Cell]:
+def cells_of(study: StudyConfig, fingerprints: Mapping[int, tuple[str, str, str]]) -> list[Cell]:
     """Every cell of a study, in the order of the lists of its file, seeds innermost.
 
     Args:
         study: The study.
-        fingerprints: Index of each data source in ``study.data`` → (name in the tables, fingerprint).
+        fingerprints: Index of each data source in ``study.data`` → (name in the tables, fingerprint, fingerprint of
+            the data trained on or ``""`` where they are the same).
 
     Returns:
         The cells; a normaliser that does not depend on temperature (``uniform``) stands once.
@@ -84,11 +87,11 @@ def cells_of(study: StudyConfig, fingerprints: Mapping[int, tuple[str, str]]) ->
     """
     cells: dict[str, Cell] = {}
     grid = study.model
-    for index, (name, fingerprint) in fingerprints.items():
+    for index, (name, fingerprint, trained_on) in fingerprints.items():
         for encoder in grid.encoder:
             for score in grid.score:
                 for normalizer in grid.normalizer:
-                    for temperature in grid.temperature if normalizer.name != "uniform" else (1.0,):
+                    for temperature in grid.temperatures(normalizer):
                         options = score.options
                         query = options.pop("query", grid.query)
                         facts = {
@@ -110,11 +113,12 @@ def cells_of(study: StudyConfig, fingerprints: Mapping[int, tuple[str, str]]) ->
                                 data=study.data[index],
                                 data_name=name,
                                 fingerprint=fingerprint,
+                                training_fingerprint=trained_on,
                                 score=str(score),
                                 normalizer=str(normalizer),
                                 classifier=classifier,
                                 training=training,
-                                analysis=study.analysis,
+                                analysis=study.analysis.measured_on(training.seed, study.seeds[0]),
                             )
                             cell = unkeyed.with_key()
                             cells[cell.key] = cell

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
-import platform
-import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import joblib
 import pandas as pd
@@ -30,8 +25,12 @@ from mi_attention.report import (
     write_latex,
     write_table,
 )
-from mi_attention.study.cell import versions
 from mi_attention.study.config import StudyConfig
+from mi_attention.study.contrast_outputs import declared_lines, latex_label, write_contrasts
+from mi_attention.study.contrasts import contrasts_of
+from mi_attention.study.declared import Declaration, declarations
+from mi_attention.study.groups import LONG_TABLES
+from mi_attention.study.manifest import without_places, write_manifest
 from mi_attention.study.run import Plan
 from mi_attention.study.summary import SUMMARY_HEADERS, rank_headers, rank_summary, summary
 from mi_attention.study.tables import GROUP_COLUMNS, StudyTables
@@ -46,6 +45,7 @@ attention weights with the pointwise informativeness of the states about the out
 a cross-fitted probe, averaged over instances and seeds; its interval is for new seeds and new instances together (one
 seed: for new instances of that run). It is to be read against the columns beside it:
 
+- **accuracy**, **majority**: of the model, and of always saying the most frequent class of the training split.
 - **p**, **partner null**: the same tau with the attention of *another* instance of the same length, and the share of
   partner maps that reach the tau seen.
 - **permuted attention**: the mechanical baseline. The weights are shuffled within each instance, the prediction is
@@ -85,22 +85,29 @@ def write_outputs(
     _remove_earlier(target)
     written: list[Path] = []
     signature = _common_signature(tables.agreement)
-    metadata = {"study": _without_places(study)}
-    for name in ("agreement", "profile", "concentration", "training", "runs", "notes"):
-        frame = getattr(tables, name)
+    metadata = {"study": without_places(study)}
+    for name in TIDY:
+        frame = tables.long_table(name) if name in LONG_TABLES else getattr(tables, name)
         if len(frame):
             written += write_table(frame, target / name, signature, metadata=metadata)
+    declared = declarations(target)
+    contrasts = contrasts_of(study, tables, declared)
+    if len(contrasts):
+        written += write_contrasts(study, contrasts, target, signature)
     if len(tables.agreement):
         written += _summaries(study, tables, target, signature)
         written += _figures(tables, target / "figures", signature, workers)
-    written.append(_page(study, plan, tables, target, signature))
-    written.append(_manifest(study, plan, tables, target))
+    written.append(_page(study, plan, tables, contrasts, declared, target, signature))
+    written.append(write_manifest(study, plan, tables, declared, target))
     return written
 
+
+TIDY = ("agreement", "profile", "concentration", "training", "seeds", *LONG_TABLES, "runs", "notes")
 
 # The captions say them in full.
 SHORT_HEADERS = {
     "accuracy": "acc.",
+    "majority": "maj.",
     "partner": "partner",
     "n_seeds": "seeds",
     "label": "label",
@@ -114,6 +121,7 @@ SHORT_HEADERS = {
 CLAIM = (
     "n_seeds",
     "accuracy",
+    "majority",
     "tau",
     "tau_low",
     "tau_high",
@@ -127,20 +135,9 @@ CLAIM = (
 BESIDE = ("skew", "permuted", "excess", "excess_low", "excess_high", "head", "random", "undefined_share")
 
 
-def _without_places(study: StudyConfig) -> dict[str, Any]:
-    """The configuration with the names of files, not where they lie on one machine."""
-    facts = study.model_dump(mode="json")
-    for source in facts["data"]:
-        for key in ("path", "vectors"):
-            if isinstance(source.get(key), str):
-                source[key] = Path(source[key]).name
-    return facts
-
-
 def _remove_earlier(target: Path) -> None:
     """Tables and figures of an earlier run: one that this run does not write would pass for its result."""
-    tables = ("agreement", "profile", "concentration", "training", "runs", "notes", "summary", "controls", "ranks")
-    for name in tables:
+    for name in (*TIDY, "summary", "controls", "ranks", "contrasts"):
         for ending in ("parquet", "csv", "tex"):
             (target / f"{name}.{ending}").unlink(missing_ok=True)
     for ending in ("pdf", "svg", "png"):
@@ -159,6 +156,8 @@ def _summaries(study: StudyConfig, tables: StudyTables, target: Path, signature:
     if fewest < seeds:
         scope = f"{fewest} to {seeds} seeds crossed with instances (one seed: instances of that run)"
     interval = f"{study.analysis.confidence:.0%} intervals over {scope}"
+    # What is not in a declared family was looked at without a hypothesis, and says so wherever it goes.
+    note = "; exploratory: not part of a declared family" if study.analysis.is_declared else ""
 
     def write(frame: pd.DataFrame, columns: Sequence[str], headers: dict[str, str], name: str, caption: str) -> None:
         shown = [*varying, *(column for column in columns if column in frame and not frame[column].isna().all())]
@@ -166,8 +165,8 @@ def _summaries(study: StudyConfig, tables: StudyTables, target: Path, signature:
             write_latex(
                 frame[shown],
                 target / f"{name}.tex",
-                caption=caption,
-                label=f"tab:{_label(study.name)}" + ("" if name == "summary" else f"-{name}"),
+                caption=caption + note,
+                label=f"tab:{latex_label(study.name)}" + ("" if name == "summary" else f"-{name}"),
                 signature=signature,
                 headers=_headers(headers | SHORT_HEADERS, shown),
                 intervals=INTERVALS,
@@ -227,10 +226,6 @@ def _headers(headers: dict[str, str], columns: list[str]) -> dict[str, str]:
     return {name: text for name, text in headers.items() if name in columns}
 
 
-def _label(name: str) -> str:
-    return "".join(letter if letter.isalnum() and letter.isascii() else "-" for letter in name)
-
-
 @dataclass(frozen=True, eq=False)
 class _Drawing:
     draw: Callable[[pd.DataFrame], Figure]
@@ -269,12 +264,12 @@ def _drawings(tables: StudyTables, target: Path) -> list[_Drawing]:
 
     for data in profile["data"].unique() if len(profile) else []:
         here = profile[profile["data"] == data]
-        add(rank_figure, here[here["alignment"] == "rank"], f"rank-{_label(str(data))}")
-        add(position_figure, here[here["alignment"] == "position"], f"position-{_label(str(data))}")
+        add(rank_figure, here[here["alignment"] == "rank"], f"rank-{latex_label(str(data))}")
+        add(position_figure, here[here["alignment"] == "position"], f"position-{latex_label(str(data))}")
         known = here[here["truth"].notna() & (here["state"] == "hidden")] if "truth" in here else here.iloc[:0]
         if len(known):
-            found.append(_Drawing(planted_figure, known, target / f"truth-{_label(str(data))}"))
-        add(agreement_figure, agreement[agreement["data"] == data], f"agreement-{_label(str(data))}")
+            found.append(_Drawing(planted_figure, known, target / f"truth-{latex_label(str(data))}"))
+        add(agreement_figure, agreement[agreement["data"] == data], f"agreement-{latex_label(str(data))}")
     if len(tables.concentration):
         chosen = tables.concentration.assign(score=_setting(tables.concentration))
         swept = chosen[["normalizer", "temperature"]].drop_duplicates().shape[0] > 1
@@ -288,12 +283,21 @@ def _setting(frame: pd.DataFrame) -> pd.Series[str]:
     return frame["score"] + frozen
 
 
-def _page(study: StudyConfig, plan: Plan, tables: StudyTables, target: Path, signature: str) -> Path:
+def _page(
+    study: StudyConfig,
+    plan: Plan,
+    tables: StudyTables,
+    contrasts: pd.DataFrame,
+    declared: Sequence[Declaration],
+    target: Path,
+    signature: str,
+) -> Path:
     lines = [f"# {study.name}", ""]
     if study.description:
         lines += [study.description, ""]
     done = int((tables.runs["status"] == "ok").sum())
     lines += [f"{done} of {len(tables.runs)} cells finished. Data, settings and versions: `manifest.json`.", ""]
+    lines += declared_lines(study, contrasts, declared)
     if len(tables.agreement):
         first, ranks = summary(tables), rank_summary(tables)
         columns = _summary_columns(first)
@@ -336,43 +340,3 @@ def _sentences(tables: StudyTables) -> list[str]:
         cell = " ".join(str(row[name]) for name in ("encoder", "score", "normalizer"))
         out.append(f"{row['data']}, {cell}: {sentence({str(name): value for name, value in row.items()})}")
     return out
-
-
-def _manifest(study: StudyConfig, plan: Plan, tables: StudyTables, target: Path) -> Path:
-    facts = {
-        "study": _without_places(study),
-        "written": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": versions(),
-        "commit": _commit(),
-        "machine": {"system": platform.system(), "processor": platform.machine(), "cores": os.cpu_count()},
-        "data": {cell.data_name: cell.fingerprint for cell in plan.cells},
-        "dropped": plan.dropped,
-        "cells": {
-            "total": len(tables.runs),
-            **{str(status): int(count) for status, count in tables.runs["status"].value_counts().items()},
-            "seconds": float(tables.runs["seconds"].sum()),
-        },
-        "keys": sorted(tables.runs["key"]),
-    }
-    with atomic_path(target / "manifest.json") as temporary:
-        temporary.write_text(json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")
-    return target / "manifest.json"
-
-
-def _commit() -> dict[str, Any]:
-    """Commit of the source tree the package runs from, where it is one and git is there to ask."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return {"commit": None, "changed": None}
-    try:
-        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
-        state = subprocess.run(
-            ["git", "status", "--porcelain", "--", "mi_attention", "analyses"],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return {"commit": None, "changed": None}
-    return {"commit": head.stdout.strip(), "changed": bool(state.stdout.strip())}

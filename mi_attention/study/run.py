@@ -7,21 +7,23 @@ import logging
 import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-
-import joblib
+from typing import Any, Literal
 
 from mi_attention.data import Dataset
 from mi_attention.estimators import make_estimator
 from mi_attention.report import atomic_path
+from mi_attention.study.backends import LOKY, check_backend, count_workers, run_on
 from mi_attention.study.cell import load_data, run_cell
-from mi_attention.study.config import StudyConfig
-from mi_attention.study.cost import estimate_report_seconds, estimate_seconds
+from mi_attention.study.config import DataConfig, StudyConfig
+from mi_attention.study.cost import StudyCost, measured_cells, study_cost
+from mi_attention.study.declared import declare
 from mi_attention.study.grid import Cell, cells_of
+from mi_attention.study.groups import group_of
 from mi_attention.study.store import CellStore
 
-__all__ = ["Plan", "RunResult", "load_plan", "plan_study", "run_study", "save_plan"]
+__all__ = ["Plan", "RunResult", "load_plan", "plan_study", "probe_plan", "run_study", "save_plan"]
 
 logger = logging.getLogger(__name__)
 
@@ -34,15 +36,17 @@ class Plan:
         cells: All cells.
         missing: Those without a finished result.
         workers: Processes.
-        seconds: Rough expectation of the wall time of the missing ones, tables and figures, on this machine.
+        cost: What the missing ones will take.
         dropped: Data source → what its loading left out, by reason.
+        backend: Where cells run; see ``backends.check_backend``.
     """
 
     cells: tuple[Cell, ...]
     missing: tuple[Cell, ...]
     workers: int
-    seconds: float
+    cost: StudyCost
     dropped: dict[str, dict[str, int]]
+    backend: str = LOKY
 
 
 @dataclass(frozen=True)
@@ -60,49 +64,83 @@ class RunResult:
     failed: dict[str, str]
 
 
-def plan_study(study: StudyConfig, directory: str | os.PathLike[str], *, workers: int = 0) -> Plan:
+def plan_study(
+    study: StudyConfig, directory: str | os.PathLike[str], *, workers: int = 0, backend: str | None = None
+) -> Plan:
     """Load the data and say what there is to do.
 
     Args:
         study: The study.
         directory: Its folder; finished cells in ``directory/cells`` are not run again.
-        workers: Processes; 0 takes one a core.
+        workers: Processes of this machine; 0 takes one a core.
+        backend: ``"loky"``, or the address or file of a dask scheduler; the study's own by default.
 
     Returns:
         The plan.
 
     Raises:
-        ValueError: if data cannot be loaded, lack a split that the study needs, or a model cannot be.
+        ValueError: if data cannot be loaded, lack a split that the study needs, a model cannot be, or there is no
+            such backend.
     """
+    where = backend or study.backend
+    check_backend(where)
     make_estimator(study.analysis.estimator, seed=0, **study.analysis.estimator_options)
-    sources: dict[int, tuple[str, str]] = {}
+    sources: dict[int, tuple[str, str, str]] = {}
     dropped: dict[str, dict[str, int]] = {}
-    datasets = {}
+    datasets: dict[str, tuple[Dataset, Dataset]] = {}
     for index, source in enumerate(study.data):
+        trained_on = load_data(source.train_on or source)
         dataset = load_data(source)
         name = source.title or dataset.name
-        if name in {taken for taken, _ in sources.values()}:
+        if name in datasets:
             raise ValueError(f"two data sources are called {name!r} in the tables; give one of them a title")
         for split in ("train", "dev"):
-            dataset.require(split)
+            _require(trained_on, split, source)
         if not set(study.analysis.splits) & set(dataset.splits):
             raise ValueError(f"data {name!r} has none of the splits to analyse, {', '.join(study.analysis.splits)}")
-        for taken, fingerprint in sources.values():
-            if fingerprint == dataset.fingerprint:
+        contents = dataset.fingerprint, "" if source.train_on is None else trained_on.fingerprint
+        for taken, *other in sources.values():
+            if tuple(other) == contents:
                 raise ValueError(
                     f"the data sources {taken!r} and {name!r} have the same content; leave one of them out"
                 )
         _check_possible(study, name, dataset)
-        sources[index] = (name, dataset.fingerprint)
-        datasets[name] = dataset
+        sources[index] = (name, *contents)
+        datasets[name] = trained_on, dataset
         dropped[name] = dict(dataset.dropped)
+        if source.train_on is not None:
+            dropped[name] |= {f"{reason} (trained on)": count for reason, count in trained_on.dropped.items()}
     cells = cells_of(study, sources)
-    finished = CellStore(Path(directory) / "cells").finished(cell.key for cell in cells)
+    for source, (name, *_) in zip(study.data, sources.values(), strict=True):
+        if study.analysis.families and source.label != name:
+            raise ValueError(
+                f"the families know the data {source.label!r}, but it calls itself {name!r}; give it title = "
+                f"{source.label!r}"
+            )
+    store = CellStore(Path(directory) / "cells")
+    finished = store.finished(cell.key for cell in cells)
     missing = [cell for cell in cells if cell.key not in finished]
-    count = max(1, min(workers or os.cpu_count() or 1, len(missing)))
-    seconds = sum(estimate_seconds(cell, datasets[cell.data_name]) for cell in missing) / count
-    seconds += estimate_report_seconds(cells)
-    return Plan(tuple(cells), tuple(missing), count, seconds, dropped)
+    count = count_workers(where, workers, len(missing))
+    measured = measured_cells(cells, finished, datasets, store)
+    cost = study_cost(cells, missing, datasets, measured, count)
+    return Plan(tuple(cells), tuple(missing), count, cost, dropped, where)
+
+
+def _require(dataset: Dataset, split: Literal["train", "dev"], source: DataConfig) -> None:
+    try:
+        dataset.require(split)
+    except ValueError as error:
+        if source.train_on is None and split == "train":
+            raise ValueError(f"{error}; in a study file: train_on = {{ name or path of that data set }}") from error
+        raise
+
+
+def probe_plan(plan: Plan) -> Plan:
+    """The part of a plan that shows what its cells cost: one missing cell of every data set and encoder."""
+    chosen: dict[tuple[str, str], Cell] = {}
+    for cell in plan.missing:
+        chosen.setdefault((cell.data_name, cell.classifier.encoder), cell)
+    return replace(plan, missing=tuple(chosen.values()), workers=min(plan.workers, len(chosen)))
 
 
 def _check_possible(study: StudyConfig, name: str, dataset: Dataset) -> None:
@@ -143,30 +181,40 @@ def run_study(
         How it ended. Failed cells are recorded, not raised.
     """
     store = CellStore(Path(directory) / "cells")
-    store.forget_failures(cell.key for cell in plan.missing)
+    store.prepare(cell.key for cell in plan.missing)
+    groups: dict[tuple[Any, ...], list[Cell]] = {}
+    for cell in plan.cells:
+        groups.setdefault(group_of(cell), []).append(cell)
+    # Slow cells first, so that no worker is left alone with a long one at the end.
+    ordered = sorted(plan.missing, key=lambda cell: cell.classifier.encoder != "bilstm")
+    tasks = [(cell, groups[group_of(cell)]) for cell in ordered]
     with watch(store, plan) if watch else nullcontext():
-        # Slow cells first, so that no worker is left alone with a long one at the end.
-        ordered = sorted(plan.missing, key=lambda cell: cell.classifier.encoder != "bilstm")
-        if plan.workers == 1:
-            for cell in ordered:
-                run_cell(cell, store)
-        else:
-            with joblib.parallel_config(backend="loky", inner_max_num_threads=1):
-                joblib.Parallel(n_jobs=plan.workers, batch_size=1)(joblib.delayed(run_cell)(c, store) for c in ordered)
+        run_on(plan.backend, plan.workers, run_cell, tasks, store)
     finished = store.finished(cell.key for cell in plan.cells)
     failed = {}
-    for cell in plan.cells:
-        stored = None if cell.key in finished else store.read(cell.key)
-        if stored is not None:
-            failed[str(cell)] = str(stored.rows["error"].iloc[0])
-            logger.warning("cell %s failed: %s", cell, failed[str(cell)])
-    return RunResult(plan.cells, len(finished), failed)
+    names = {cell.key: str(cell) for cell in plan.cells if cell.key not in finished}
+    for key in store.failed(names):
+        stored = store.read(key)
+        if stored is not None and stored.status == "failed":
+            failed[names[key]] = str(stored.metadata["error"])
+            logger.warning("cell %s failed: %s", names[key], failed[names[key]])
+    return RunResult(plan.cells, len(finished), dict(sorted(failed.items())))
 
 
 def save_plan(study: StudyConfig, plan: Plan, directory: str | os.PathLike[str]) -> Path:
-    """Write what ``load_plan`` needs to make the tables again without the data: ``study.json``."""
+    """Write what ``load_plan`` needs to make the tables again without the data, and what the study declares.
+
+    Args:
+        study: The study.
+        plan: Its plan.
+        directory: Its folder.
+
+    Returns:
+        ``study.json``; claims and families go to ``analysis.json``, see ``declared``.
+    """
+    declare(study, directory, CellStore(Path(directory) / "cells").count())
     facts = {
-        "study": study.model_dump(mode="json"),
+        "study": study.model_dump(mode="json", exclude={"backend"}),
         "cells": [cell.model_dump(mode="json") for cell in plan.cells],
         "dropped": plan.dropped,
     }
@@ -196,6 +244,6 @@ def load_plan(directory: str | os.PathLike[str]) -> tuple[StudyConfig, Plan]:
         facts = json.loads(source.read_text(encoding="utf-8"))
         study = StudyConfig.model_validate(facts["study"])
         cells = tuple(Cell.model_validate(cell) for cell in facts["cells"])
-        return study, Plan(cells, (), 1, 0.0, facts["dropped"])
+        return study, Plan(cells, (), 1, StudyCost(0.0, 0.0, 0.0, 0), facts["dropped"])
     except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{source} is damaged: {error}") from error

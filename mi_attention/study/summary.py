@@ -22,6 +22,7 @@ SUMMARY_HEADERS = {
     "freeze": "frozen",
     "n_seeds": "seeds",
     "accuracy": "accuracy",
+    "majority": "majority",
     "skew": "skew",
     "tau": "tau-b",
     "p": "p",
@@ -82,51 +83,49 @@ def summary(tables: StudyTables) -> pd.DataFrame:
     }
     chosen = tables.agreement
     chosen = chosen[(chosen["estimand"] == "pointwise") & (chosen["measure"] == "kendall_tau_b")]
-    rows = []
-    for key, group in tables.agreement.groupby(list(GROUP_COLUMNS), sort=False):
-        labels: dict[str, Any] = dict(zip(GROUP_COLUMNS, key, strict=True))
-        here = chosen.loc[chosen.index.intersection(group.index)]
-        row = labels | {"accuracy": _value(tables.training, labels, "test_accuracy", "dev_accuracy")}
-        row["skew"] = _value(tables.concentration, labels, "normalized_skew")
-        for name, (order, output, state) in wanted.items():
-            found = here[(here["order"] == order) & (here["output"] == output) & (here["state"] == state)]
-            row[name] = float(found["estimate"].iloc[0]) if len(found) else np.nan
-            if name in ("tau", "excess") and len(found):
-                row |= {f"{name}_low": found["ci_low"].iloc[0], f"{name}_high": found["ci_high"].iloc[0]}
-            if name == "tau" and len(found):
-                first = found.iloc[0]
-                row |= {"p": first["p"], "partner": first["null_mean"], "undefined_share": first["undefined_share"]}
-                row |= {"reliability": first["reliability"], "n_seeds": first["n_seeds"]}
-                row |= {"n_instances": first["n_instances"]}
-        rows.append(row)
-    return _without_defaults(pd.DataFrame(rows))
+    out = tables.agreement[list(GROUP_COLUMNS)].drop_duplicates(ignore_index=True)
+    groups = pd.MultiIndex.from_frame(out)
+    for name in ("accuracy", "majority"):
+        test, dev = (_by_group(tables.training, groups, measure=f"{split}_{name}") for split in ("test", "dev"))
+        out[name] = test["estimate"].fillna(dev["estimate"]).to_numpy()
+    out["skew"] = _by_group(tables.concentration, groups, measure="normalized_skew")["estimate"].to_numpy()
+    for name, (order, output, state) in wanted.items():
+        found = _by_group(chosen, groups, order=order, output=output, state=state)
+        columns = {name: "estimate"}
+        if name in ("tau", "excess"):
+            columns |= {f"{name}_low": "ci_low", f"{name}_high": "ci_high"}
+        if name == "tau":
+            columns |= {"p": "p", "partner": "null_mean"}
+            columns |= {kept: kept for kept in ("undefined_share", "reliability", "n_seeds", "n_instances")}
+        for column, source in columns.items():
+            out[column] = found[source].to_numpy()
+    return _without_defaults(out)
 
 
 def rank_summary(tables: StudyTables) -> pd.DataFrame:
     """One group of seeds a row: mean information in nats by attention rank, as text ``.28 .12 .07``."""
     if "alignment" not in tables.profile:
         return pd.DataFrame(columns=list(RANK_HEADERS))
-    names = {
-        "main": tables.output,
-        "label": "label",
-        "uniform": "uniform prediction",
-        "permuted": "permuted attention",
-    }
+    names = {"main": tables.output, "label": "label", "uniform": "uniform prediction", "permuted": "permuted attention"}
+    if tables.output == "label":
+        del names["label"]
     profile = tables.profile
     profile = profile[(profile["alignment"] == "rank") & (profile["state"] == "hidden")]
-    rows = []
-    for key, group in profile.groupby(list(GROUP_COLUMNS), sort=False):
-        row: dict[str, Any] = dict(zip(GROUP_COLUMNS, key, strict=True))
-        main = group[group["output"] == tables.output]
-        row["ceiling"] = float(main["ceiling"].mean())
-        for name, output in names.items():
-            if name == "label" and tables.output == "label":
-                continue
-            part = group[group["output"] == output]
-            means = part.groupby("unit_index")["nats"].mean() if len(part) else pd.Series(dtype=np.float64)
-            row[name] = " ".join(_short(value) for value in means) or "–"
-        rows.append(row)
-    return _without_defaults(pd.DataFrame(rows, columns=None if rows else list(RANK_HEADERS)))
+    if not len(profile):
+        return pd.DataFrame(columns=list(RANK_HEADERS))
+    out = profile[list(GROUP_COLUMNS)].drop_duplicates(ignore_index=True)
+    groups = pd.MultiIndex.from_frame(out)
+    main = profile[profile["output"] == tables.output]
+    out["ceiling"] = main.groupby(list(GROUP_COLUMNS), sort=False)["ceiling"].mean().reindex(groups).to_numpy()
+    for name, output in names.items():
+        part = profile[profile["output"] == output]
+        means = part.groupby([*GROUP_COLUMNS, "unit_index"], sort=False)["nats"].mean().reset_index()
+        means = means.sort_values("unit_index", kind="stable")
+        texts: dict[tuple[Any, ...], list[str]] = {}
+        for *group, value in zip(*(means[column].tolist() for column in (*GROUP_COLUMNS, "nats")), strict=True):
+            texts.setdefault(tuple(group), []).append(_short(value))
+        out[name] = [" ".join(texts.get(tuple(group), [])) or "–" for group in groups]
+    return _without_defaults(out)
 
 
 def _short(value: float) -> str:
@@ -134,15 +133,14 @@ def _short(value: float) -> str:
     return "–" if np.isnan(value) else re.sub(r"^(-?)0\.", r"\1.", format_number(value))
 
 
-def _value(frame: pd.DataFrame, labels: dict[str, Any], *measures: str) -> float:
+def _by_group(frame: pd.DataFrame, groups: pd.MultiIndex, **chosen: str) -> pd.DataFrame:
+    """The one row of every group that has the values chosen, in the order of the groups; NaN where there is none."""
+    columns = ["estimate", "ci_low", "ci_high", "p", "null_mean", "undefined_share", "reliability"]
+    columns += ["n_seeds", "n_instances"]
     if not len(frame):
-        return float("nan")
-    same = np.logical_and.reduce([frame[name] == value for name, value in labels.items()])
-    for measure in measures:
-        found = frame[same & (frame["measure"] == measure)]
-        if len(found):
-            return float(found["estimate"].iloc[0])
-    return float("nan")
+        return pd.DataFrame(np.nan, index=groups, columns=columns)
+    same = np.logical_and.reduce([frame[name] == value for name, value in chosen.items()])
+    return frame[same].set_index(list(GROUP_COLUMNS)).reindex(index=groups, columns=columns)
 
 
 def _without_defaults(frame: pd.DataFrame) -> pd.DataFrame:

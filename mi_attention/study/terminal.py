@@ -16,17 +16,29 @@ from mi_attention.study.tables import GROUP_COLUMNS, StudyTables
 
 __all__ = ["print_summary"]
 
-FIRST = ("n_seeds", "accuracy", "tau", "p", "partner", "permuted", "excess", "label", "uniform", "embedding")
+FIRST = (
+    "n_seeds",
+    "accuracy",
+    "majority",
+    "tau",
+    "p",
+    "partner",
+    "permuted",
+    "excess",
+    "label",
+    "uniform",
+    "embedding",
+)
 BESIDE = ("skew", "head", "random", "reliability", "undefined_share")
 
 # What each printed column means: a reader must not need another page to read the table.
 FIRST_LEGEND = (
-    "tau-b: order of attention against pointwise informativeness of the states about the output, inside an "
-    "instance, with its interval; p: share of partner maps (every instance gets the attention of another one of its "
-    "length; mean tau: partner null) that reach it. permuted attention: the mechanical baseline, about 0 inside an "
-    "instance; excess: what is left of tau-b after it. gold label, uniform attention: the same about the label, and "
-    "about the prediction that uniform weights would give. input embedding: from the input vectors instead of the "
-    "states."
+    "majority: accuracy of always saying the most frequent class of the training split. tau-b: order of attention "
+    "against pointwise informativeness of the states about the output, inside an instance, with its interval; p: share "
+    "of partner maps (every instance gets the attention of another one of its length; mean tau: partner null) that "
+    "reach it. permuted attention: the mechanical baseline, about 0 inside an instance; excess: what is left of tau-b "
+    "after it. gold label, uniform attention: the same about the label, and about the prediction that uniform weights "
+    "would give. input embedding: from the input vectors instead of the states."
 )
 BESIDE_LEGEND = (
     "skew: of the weights, 1 when all is on one position. |w·h|, random: tau-b of attention with the linear head's "

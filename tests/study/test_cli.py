@@ -9,13 +9,14 @@ import numpy as np
 import pytest
 
 from mi_attention import cli
+from mi_attention.statistics import power_table
 
 
 def test_help_answers_without_torch():
     code = "import sys; from mi_attention.cli import main; main(['--help']); sys.exit('torch' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert found.returncode == 0
-    for command in ("demo", "study", "report", "estimate", "data"):
+    for command in ("demo", "study", "report", "verify", "power", "estimate", "data"):
         assert command in found.stdout
 
 
@@ -24,12 +25,11 @@ def test_estimate(tmp_path, capsys):
     y = rng.integers(2, size=400)
     np.save(tmp_path / "x.npy", rng.standard_normal((400, 8)) + 2.0 * y[:, None])
     np.save(tmp_path / "y.npy", y)
-    assert cli.main(["estimate", str(tmp_path / "x.npy"), str(tmp_path / "y.npy")]) == 0
+    assert cli.main(["estimate", str(tmp_path / "x.npy"), str(tmp_path / "y.npy"), "--permutations", "0"]) == 0
     shown = capsys.readouterr().out
     assert "mutual information" in shown
     assert "nats" in shown
     assert "probe" in shown
-    assert cli.main(["estimate", str(tmp_path / "x.npy"), str(tmp_path / "y.npy"), "--estimator", "ross"]) == 0
     np.save(tmp_path / "one.npy", np.zeros(400, dtype=int))
     assert cli.main(["estimate", str(tmp_path / "x.npy"), str(tmp_path / "one.npy")]) == 1
     assert "single class" in capsys.readouterr().out
@@ -65,6 +65,18 @@ def test_data_list(capsys):
     shown = capsys.readouterr().out
     for name in ("docstrings", "digits", "planted/xor"):
         assert name in shown
+
+
+def test_power_is_that_of_the_statistics(capsys):
+    arguments = ["power", "5", "8", "--difference", "0.05", "--seed-spread", "0.04", "--family-size", "3"]
+    assert cli.main(arguments) == 0
+    shown = capsys.readouterr().out
+    found = power_table([5, 8], difference=0.05, seed_spread=0.04, family_size=3)
+    for row in found.to_dict("records"):
+        assert f"{row['power']:.2f}" in shown
+    assert "5 seeds cannot reject in a family of 3: it needs 7" in shown
+    assert cli.main(["power", "5", "--difference", "-1", "--seed-spread", "0.04"]) == 2
+    assert "difference is -1" in capsys.readouterr().err
 
 
 def test_version(capsys):

@@ -32,6 +32,7 @@ freeze = "attention"
 [analysis]
 output = "probability"
 ranks = 4
+estimator_options = { members = ["linear"], folds = 5 }
 """
 
 
@@ -51,6 +52,7 @@ def test_a_whole_file(tmp_path):
     assert study.model.temperature == (0.5, 1.0)
     assert study.training.freeze == ("attention",)
     assert study.analysis.ranks == 4
+    assert study.analysis.estimator_options == {"members": ("linear",), "folds": 5}
     # Paths are relative to the file, not to where the command is run.
     assert study.data[0].path == str(tmp_path / "texts" / "sst2.jsonl")
     assert study.data[0].options == {"max_length": 30}

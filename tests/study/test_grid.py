@@ -18,7 +18,7 @@ def study(**changes):
     return StudyConfig.model_validate(facts | changes)
 
 
-SOURCES = {0: ("digits", "abc")}
+SOURCES = {0: ("digits", "abc", "")}
 
 
 def test_every_combination_once():
@@ -36,7 +36,7 @@ def test_uniform_attention_has_no_temperature():
 def test_keys_depend_on_what_changes_numbers():
     first = cells_of(study(), SOURCES)[0]
     others = [
-        cells_of(study(), {0: ("digits", "another content")})[0],
+        cells_of(study(), {0: ("digits", "another content", "")})[0],
         cells_of(study(training={"epochs": 3}), SOURCES)[0],
         cells_of(study(analysis={"ranks": 4}), SOURCES)[0],
         cells_of(study(seeds=[5]), SOURCES)[0],
@@ -47,7 +47,7 @@ def test_keys_depend_on_what_changes_numbers():
 def test_keys_do_not_depend_on_names_and_places():
     first = cells_of(study(), SOURCES)[0]
     renamed = cells_of(
-        study(name="other", data=[{"path": "/elsewhere/digits.jsonl", "title": "x"}]), {0: ("x", "abc")}
+        study(name="other", data=[{"path": "/elsewhere/digits.jsonl", "title": "x"}]), {0: ("x", "abc", "")}
     )[0]
     assert first.key == renamed.key
 

@@ -1,0 +1,160 @@
+"""The table of declared contrasts: hand-made runs give hand-made differences, tests and corrections."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mi_attention.study.config import StudyConfig
+from mi_attention.study.contrasts import contrasts_of
+from mi_attention.study.declared import declare
+from mi_attention.study.tables import StudyTables
+
+SEEDS = list(range(8))
+SCORES = ("additive", "deep", "scaled_dot")
+
+
+def study(**family):
+    facts = {"name": "scores", "factor": "score", "contrasts": [["additive", "deep"], ["additive", "scaled_dot"]]}
+    return StudyConfig.model_validate(
+        {
+            "name": "s",
+            "seeds": SEEDS,
+            "data": [{"name": "digits"}],
+            "model": {"encoder": ["mlp", "bilstm"], "score": list(SCORES)},
+            "analysis": {"claims": ["c"], "families": [facts | family]},
+        }
+    )
+
+
+def value(encoder, score, seed):
+    """Additive is about .2 above deep in every run, and around scaled_dot on both sides; bilstm differs by seed."""
+    base = 0.3 + 0.01 * seed + (0.05 * seed if encoder == "bilstm" else 0.0)
+    return {
+        "additive": base,
+        "deep": base - 0.2 + 0.001 * (seed * 3 % 8 - 3.5),
+        "scaled_dot": base + 0.1 * (-1) ** seed,
+    }[score]
+
+
+def tables(left_out=()):
+    rows = [
+        {
+            "data": "digits",
+            "encoder": encoder,
+            "score": score,
+            "normalizer": "softmax",
+            "temperature": 1.0,
+            "freeze": "none",
+            "seed": seed,
+            "estimand": estimand,
+            "measure": measure,
+            "order": order,
+            "output": output,
+            "state": state,
+            "estimate": value(encoder, score, seed) * (1 if output == "prediction" else 2),
+            "unit": "tau",
+        }
+        for encoder in ("mlp", "bilstm")
+        for score in SCORES
+        for seed in SEEDS
+        for estimand, measure, order, output, state in (
+            ("pointwise", "kendall_tau_b", "informativeness", "prediction", "hidden"),
+            ("pointwise", "kendall_tau_b", "informativeness", "label", "hidden"),
+            ("concentration", "normalized_skew", "attention", "", ""),
+        )
+        if (encoder, score, seed) not in left_out
+    ]
+    empty = [pd.DataFrame() for _ in range(6)]
+    return StudyTables(*empty, output="prediction", seeds=pd.DataFrame(rows))
+
+
+def first_rows(found):
+    return found[~found.duplicated(["family", "contrast"])].set_index("contrast")
+
+
+def test_differences_are_paired_by_seed_and_corrected_within_the_family(tmp_path):
+    one = study(where={"encoder": "mlp"})
+    found = first_rows(contrasts_of(one, tables(), declare(one, tmp_path, 0)))
+    assert list(found.index) == ["additive − deep", "additive − scaled_dot"]
+    clear, none = found.iloc[0], found.iloc[1]
+    assert clear["estimate"] == pytest.approx(0.2)
+    # All eight differences have one sign: 2 of 2^8 patterns. Holm doubles the smaller p of two.
+    assert clear["p"] == pytest.approx(2 / 256)
+    assert clear["p_adjusted"] == pytest.approx(4 / 256)
+    assert clear["rejected"] == "yes"
+    assert none["estimate"] == pytest.approx(0.0, abs=1e-12)
+    assert none["p"] == none["p_adjusted"] == pytest.approx(1.0)
+    assert none["rejected"] == "no"
+    assert (found["n_seeds"] == 8).all()
+    assert (found["status"] == "confirmatory").all()
+    assert (found["encoder"] == "mlp").all()
+    assert (found["score"] == "contrasted").all()
+    assert (found["effect_unit"] == "tau").all()
+
+
+def test_averaging_is_seed_by_seed():
+    one = study(average=["encoder"], contrasts=[["additive", "scaled_dot"]])
+    found = contrasts_of(one, tables(), [])
+    row = found.iloc[0]
+    expected = [
+        np.mean(
+            [value(encoder, "additive", seed) - value(encoder, "scaled_dot", seed) for encoder in ("mlp", "bilstm")]
+        )
+        for seed in SEEDS
+    ]
+    assert row["estimate"] == pytest.approx(np.mean(expected), abs=1e-12)
+    assert row["encoder"] == "averaged"
+    assert row["status"] == "exploratory: not declared before this report"
+
+
+def test_other_outputs_and_tables_by_name():
+    label = contrasts_of(study(output="label", where={"encoder": "mlp"}), tables(), [])
+    assert label.iloc[0]["output"] == "label"
+    assert label.iloc[0]["estimate"] == pytest.approx(0.4)
+    skew = contrasts_of(study(estimand="concentration", where={"encoder": "mlp"}), tables(), [])
+    assert skew.iloc[0]["measure"] == "normalized_skew"
+    assert skew.iloc[0]["estimate"] == pytest.approx(0.4)
+
+
+def test_equivalence_needs_the_whole_interval_inside_the_margin():
+    pair = [["additive", "deep"]]
+    wide = study(contrasts=pair, where={"encoder": "mlp"}, test="equivalence", margin=0.3)
+    noisy = tables()
+    rng = np.random.default_rng(0)
+    noisy.seeds["estimate"] += rng.normal(0, 0.01, len(noisy.seeds))
+    inside = contrasts_of(wide, noisy, []).iloc[0]
+    assert inside["rejected"] == "yes"
+    assert "within ±0.3" in inside["test"]
+    assert inside["level"] == pytest.approx(0.9)
+    narrow = study(contrasts=pair, where={"encoder": "mlp"}, test="equivalence", margin=0.1)
+    outside = contrasts_of(narrow, noisy, []).iloc[0]
+    assert outside["rejected"] == "no"
+    assert outside["margin"] == 0.1
+
+
+def test_an_unfinished_study_says_what_it_cannot_show():
+    left_out = {("mlp", "deep", seed) for seed in SEEDS[3:]}
+    found = first_rows(contrasts_of(study(where={"encoder": "mlp"}), tables(left_out), []))
+    row = found.iloc[0]
+    assert row["n_seeds"] == 3
+    assert row["estimate"] == pytest.approx(0.2005)
+    # The other contrast still has eight seeds and could be rejected; nothing is corrected for what is not there.
+    assert row["p"] == pytest.approx(2 / 8)
+    nothing = contrasts_of(study(where={"encoder": "mlp"}), StudyTables(*[pd.DataFrame()] * 6, output="prediction"), [])
+    assert nothing["p_adjusted"].isna().all()
+    assert nothing["estimate"].isna().all()
+    assert nothing["rejected"].eq("").all()
+    assert nothing.iloc[0]["reason"]
+
+
+def test_a_late_family_is_exploratory(tmp_path):
+    one = study()
+    found = contrasts_of(one, tables(), declare(one, tmp_path, 5))
+    assert (found["status"] == "exploratory: declared when 5 cells were finished").all()
+
+
+def test_a_study_without_families_has_no_table():
+    plain = StudyConfig.model_validate({"name": "s", "data": [{"name": "digits"}]})
+    assert len(contrasts_of(plain, tables(), [])) == 0
