@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dposv
 
 __all__ = ["discriminant", "oracle_approximating_shrinkage"]
 
@@ -32,7 +33,7 @@ def oracle_approximating_shrinkage(
     """
     width = covariance.shape[-1]
     trace = np.trace(covariance, axis1=-2, axis2=-1)
-    square = np.square(covariance).sum(axis=(-2, -1))
+    square = np.einsum("...ij,...ij->...", covariance, covariance)
     sphericity = (samples + 1 - 2 / width) * (square - trace**2 / width)
     wanted = (1 - 2 / width) * square + trace**2
     safe = np.where(sphericity > 0, sphericity, 1.0)
@@ -52,7 +53,7 @@ def discriminant(
     w_c = S⁻¹ m_c and b_c = −m_c·S⁻¹ m_c / 2.
 
     Args:
-        counts: ``(..., C)`` rows of each class, all positive.
+        counts: ``(..., C)`` rows of each class; one without rows gets the mean of all.
         sums: ``(..., C, d)`` sums of the rows of each class.
         scatter: ``(..., d, d)`` sum of outer products of all rows.
         shrinkage: rho in [0, 1], or None for the oracle approximating value.
@@ -62,18 +63,31 @@ def discriminant(
     """
     width = scatter.shape[-1]
     rows = counts.sum(axis=-1)
-    means = sums / counts[..., None]
-    within = (scatter - np.swapaxes(sums, -1, -2) @ means) / rows[..., None, None]
+    overall = sums.sum(axis=-2, keepdims=True) / rows[..., None, None]
+    means = np.where(counts[..., None] > 0, sums / np.maximum(counts, 1.0)[..., None], overall)
+    within = np.swapaxes(sums, -1, -2) @ means
+    np.subtract(scatter, within, out=within)
+    within /= rows[..., None, None]
     total = np.trace(scatter, axis1=-2, axis2=-1) / (rows * width)
     mean_variance = np.maximum(np.trace(within, axis1=-2, axis2=-1) / width, 0.0)
     if shrinkage is None:
         rho = oracle_approximating_shrinkage(within, np.maximum(rows - counts.shape[-1], 1.0))
     else:
         rho = np.full(rows.shape, shrinkage)
-    shrunk = within * (1 - rho)[..., None, None]
+    shrunk = within
+    shrunk *= (1 - rho)[..., None, None]
     diagonal = np.arange(width)
     shrunk[..., diagonal, diagonal] += (rho * mean_variance + FLOOR * total)[..., None]
-    solved = np.linalg.solve(shrunk, np.swapaxes(means, -1, -2))
-    weight = np.swapaxes(solved, -1, -2)
+    weight = _solve(shrunk, means)
     bias = -0.5 * np.einsum("...cd,...cd->...c", means, weight)
     return weight, bias
+
+
+def _solve(covariance: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:
+    """``(..., C, d)`` S⁻¹ m_c by Cholesky factors; by elimination where rounding has left S indefinite."""
+    result = np.empty_like(means)
+    for index in np.ndindex(means.shape[:-2]):
+        # The transpose is the same matrix in the order of LAPACK.
+        _, solved, failed = dposv(covariance[index].T, means[index].T, lower=1)
+        result[index] = (np.linalg.solve(covariance[index], means[index].T) if failed else solved).T
+    return result

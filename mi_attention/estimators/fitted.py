@@ -8,10 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mi_attention.estimators.axes import Axes
 from mi_attention.estimators.labels import as_classes
-from mi_attention.estimators.members import PartFits
+from mi_attention.estimators.members import LinearFits
+from mi_attention.estimators.reading import Reading
 from mi_attention.estimators.samples import as_states, check_finite, row_blocks
 from mi_attention.estimators.stack import smoothed_log_probabilities
+from mi_attention.estimators.subspace import Subspaces
 from mi_attention.interface import FloatArray, IntArray
 
 __all__ = ["FittedProbe"]
@@ -27,7 +30,9 @@ class FittedProbe:
         centre: ``(d,)`` subtracted from states first.
         scale: ``(d,)`` by which they are divided then.
         fits: The fitted members, each with one part.
-        coefficients: ``(m,)`` of the members in the stack.
+        reading: What stands on the members' evidence; None where the states were constant.
+        axes: Principal axes, None for a linear reader.
+        subspace: The directions beyond the means of the classes, None for a linear reader.
         smoothing: Weight of the prior mixed into q: 1 over the number of independent training rows.
     """
 
@@ -35,8 +40,10 @@ class FittedProbe:
     log_prior: FloatArray
     centre: FloatArray
     scale: FloatArray
-    fits: tuple[PartFits, ...]
-    coefficients: FloatArray
+    fits: tuple[LinearFits, ...]
+    reading: Reading | None
+    axes: Axes | None
+    subspace: Subspaces | None
     smoothing: float
 
     def log_probabilities(self, x: ArrayLike) -> FloatArray:
@@ -53,8 +60,11 @@ class FittedProbe:
         for start, stop in row_blocks(len(states), max(states.shape[1], 4 * len(self.classes))):
             block = np.subtract(states[start:stop], self.centre, dtype=np.float64) / self.scale
             scores = np.zeros((len(self.classes), stop - start))
-            for coefficient, fit in zip(self.coefficients, self.fits, strict=True):
-                scores += coefficient * fit.evidence(block, [0])[0]
+            if self.reading is not None:
+                block = block if self.axes is None else self.axes.cut(block)
+                evidence = np.stack([fit.evidence(block, [0])[0] for fit in self.fits])
+                at = None if self.subspace is None else self.subspace.coordinates(block, 0)
+                scores = self.reading.scores(evidence, at)
             result[start:stop] = smoothed_log_probabilities(scores, self.log_prior, self.smoothing).T
         return result
 

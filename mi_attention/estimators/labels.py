@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from mi_attention.estimators.samples import as_array
 from mi_attention.interface import FloatArray, IntArray
 
-__all__ = ["MANY_VALUES", "ClassLabels", "as_classes", "as_continuous", "class_entropy", "is_discrete"]
+__all__ = [
+    "MANY_VALUES",
+    "ClassLabels",
+    "as_classes",
+    "as_continuous",
+    "as_measurements",
+    "class_entropy",
+    "is_discrete",
+]
 
 # A float label with more distinct values than this is a measurement, not a class.
 MANY_VALUES = 20
@@ -100,6 +108,27 @@ def as_continuous(y: Any, n: int) -> FloatArray:
     values = array.astype(np.float64)
     _refuse_missing(values)
     return values
+
+
+def as_measurements(y: Any, n: int, estimator: str) -> FloatArray:
+    """A continuous output as ``(n, dy)`` float64, refusing a single column of classes.
+
+    Args:
+        y: ``(n,)`` or ``(n, dy)``.
+        n: Rows expected.
+        estimator: Who asks, for the message.
+
+    Raises:
+        ValueError: classes, and whatever ``as_continuous`` refuses.
+    """
+    array = as_array("y", y)
+    if array.dtype.kind in "biuf" and array.size == n and is_discrete(array):
+        distinct = len(np.unique(array[np.isfinite(array)]))
+        if distinct > 1:
+            raise ValueError(
+                f"y holds {distinct} classes and {estimator} needs a continuous output; use Probe, Ross or Discrete"
+            )
+    return as_continuous(y, n)
 
 
 def is_discrete(y: Any) -> bool:

@@ -1,6 +1,6 @@
-"""Members of the probe: families of classifiers fitted on every training part of every unit at once.
+"""Members of the probe: families of classifiers fitted on every training part of a unit at once.
 
-A member turns units into ``PartFits``, one per unit, and a ``PartFits`` turns rows into *evidence*: class
+A member turns a unit into ``LinearFits``, which turn rows into *evidence*: class
 scores without the prior. The probe stacks the evidence of its members log-linearly, so a new family joins
 by implementing ``Member`` and an entry in ``MEMBERS``.
 """
@@ -14,12 +14,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from mi_attention.estimators.axes import PrincipalRows
 from mi_attention.estimators.discriminant import discriminant
 from mi_attention.estimators.moments import ClassMoments, Parts
+from mi_attention.estimators.ridge import ridge_logistic
 from mi_attention.estimators.rows import StandardisedRows
 from mi_attention.interface import IntArray
 
-__all__ = ["MEMBERS", "LinearFits", "LinearMember", "Member", "PartFits", "TrainingUnit"]
+__all__ = ["MEMBERS", "LinearFits", "LinearMember", "Member", "RidgeMember", "TrainingUnit", "evidence_of_all"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,34 +29,18 @@ class TrainingUnit:
     """What members may learn from.
 
     Attributes:
-        rows: Standardised states.
+        rows: Standardised states, or the same along their principal axes.
         codes: ``(n,)`` classes.
         n_classes: C.
         parts: The P training parts, or None where all rows are the one part.
         moments: Moments of each part.
     """
 
-    rows: StandardisedRows
+    rows: StandardisedRows | PrincipalRows
     codes: IntArray
     n_classes: int
     parts: Parts | None
     moments: ClassMoments
-
-
-class PartFits(Protocol):
-    """One member fitted on each training part of one unit."""
-
-    def evidence(self, block: NDArray[np.float64], parts: Sequence[int]) -> NDArray[np.float64]:
-        """Scores ``(len(parts), C, b)`` of standardised rows ``(b, d)``: log p(x | c) up to a constant per row."""
-        ...
-
-
-class Member(Protocol):
-    """A family of classifiers."""
-
-    def fit(self, units: Sequence[TrainingUnit]) -> Sequence[PartFits]:
-        """Fit every part of every unit; units share d and C and P, so that the work can be batched."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +56,25 @@ class LinearFits:
     bias: NDArray[np.float64]
 
     def evidence(self, block: NDArray[np.float64], parts: Sequence[int]) -> NDArray[np.float64]:
-        """Scores ``(len(parts), C, b)``: one matrix product for all parts asked for."""
+        """Scores ``(len(parts), C, b)`` of standardised rows ``(b, d)``: log p(x | c) up to a constant per row."""
         chosen = list(parts)
-        weight = self.weight[chosen]
-        scores = weight.reshape(-1, weight.shape[-1]) @ block.T
-        return np.asarray(scores.reshape(len(chosen), weight.shape[1], len(block)) + self.bias[chosen][:, :, None])
+        return np.asarray(evidence_of_all([LinearFits(self.weight[chosen], self.bias[chosen])], block)[0])
+
+
+class Member(Protocol):
+    """A family of classifiers."""
+
+    def fit(self, unit: TrainingUnit) -> LinearFits:
+        """Fit every part of a unit."""
+        ...
+
+
+def evidence_of_all(fits: Sequence[LinearFits], block: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Evidence ``(m, P, C, b)`` of standardised rows ``(b, d)`` from m members, all parts: one matrix product."""
+    weight = np.concatenate([fit.weight.reshape(-1, block.shape[1]) for fit in fits])
+    scores = weight @ block.T
+    scores += np.concatenate([fit.bias.ravel() for fit in fits])[:, None]
+    return np.asarray(scores.reshape(len(fits), *fits[0].bias.shape, len(block)))
 
 
 @dataclass(frozen=True)
@@ -87,15 +87,28 @@ class LinearMember:
 
     shrinkage: float | None
 
-    def fit(self, units: Sequence[TrainingUnit]) -> list[LinearFits]:
-        """One batched solve for all units and parts."""
-        weight, bias = discriminant(
-            np.stack([unit.moments.counts for unit in units]),
-            np.stack([unit.moments.sums for unit in units]),
-            np.stack([unit.moments.scatter for unit in units]),
-            shrinkage=self.shrinkage,
-        )
-        return [LinearFits(weight=weight[i], bias=bias[i]) for i in range(len(units))]
+    def fit(self, unit: TrainingUnit) -> LinearFits:
+        """One batched solve for all parts."""
+        moments = unit.moments
+        weight, bias = discriminant(moments.counts, moments.sums, moments.scatter, shrinkage=self.shrinkage)
+        return LinearFits(weight=weight, bias=bias)
+
+
+@dataclass(frozen=True)
+class RidgeMember:
+    """Multinomial logistic regression with a ridge penalty, as scikit-learn's LogisticRegression of that C.
+
+    Attributes:
+        penalty: 1/C, above 0.
+    """
+
+    penalty: float
+
+    def fit(self, unit: TrainingUnit) -> LinearFits:
+        """All parts in one search."""
+        weight, bias = ridge_logistic(unit.rows, unit.codes, unit.moments, unit.parts, self.penalty)
+        shares = unit.moments.counts / unit.moments.counts.sum(axis=1, keepdims=True)
+        return LinearFits(weight=weight, bias=bias - np.log(shares))
 
 
 MEMBERS: Mapping[str, Member] = {
@@ -103,4 +116,5 @@ MEMBERS: Mapping[str, Member] = {
     # Hidden states carry most of their label in directions of large variance, which a strong pull towards
     # the sphere favours as a ridge penalty does; the stack decides how much of each a unit wants.
     "smooth": LinearMember(shrinkage=0.5),
+    "ridge": RidgeMember(penalty=1.0),
 }

@@ -1,38 +1,53 @@
-"""Exact nearest-neighbour radii and counts, in memory O(block · n), from one distance computation.
+"""What every nearest-neighbour estimator shares: scaling, distances, and what counts as the rim of a ball.
 
-A radius and the count inside it always come from the same distances. *Closed* balls take in what lies on the rim, up to
-a relative 1e-10, so that equal distances of rounded data count as equal whatever their last bits.
+A radius and the counts inside it always come from the same distances, or from two computations whose difference is far
+below the rim's width. *Closed* balls take in what lies on the rim, *open* ones leave it out, up to a relative 1e-10, so
+that equal distances of rounded data count as equal whatever their last bits.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from mi_attention.interface import FloatArray, IntArray
 
 __all__ = [
-    "DIRECT_WIDTH",
+    "BLOCK_NUMBERS",
+    "NEIGHBOURS",
     "chebyshev",
+    "check_neighbours",
     "closed",
-    "distance_blocks",
-    "kth_smallest",
+    "euclidean",
+    "has_duplicates",
+    "opened",
+    "refuse_few_rows",
     "rescale",
     "sorted_counts",
     "sorted_radii",
-    "tree_counts",
 ]
 
+# The k of the whole family, and of NPEET, scikit-learn and ennemi.
+NEIGHBOURS = 3
 # Up to this width distances are sums of squared differences; above it a float64 matrix product is faster and exact
 # enough.
 DIRECT_WIDTH = 8
-
-BLOCK_NUMBERS = 2**22
+# Numbers in one block of distances.
+BLOCK_NUMBERS = 2**20
 RELATIVE_RIM = 1e-10
 ABSOLUTE_RIM = 1e-14
+
+
+def check_neighbours(k: int) -> None:
+    """Refuse a k that is no positive whole number."""
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ValueError(f"k must be at least 1, got {k!r}; pass a whole number of neighbours")
+
+
+def refuse_few_rows(k: int, n: int) -> None:
+    """Refuse k ≥ n."""
+    if k >= n:
+        raise ValueError(f"k={k} needs more than {k} rows but x has {n}; lower k or add rows")
 
 
 def rescale(x: FloatArray) -> NDArray[np.float64]:
@@ -43,8 +58,18 @@ def rescale(x: FloatArray) -> NDArray[np.float64]:
     """
     values = np.asarray(x, dtype=np.float64)
     varying = values.min(axis=0) != values.max(axis=0)
+    # Twice: the mean of numbers near 1e8 carries an error that the second pass takes out.
     moved = values[:, varying] - values[:, varying].mean(axis=0)
+    moved -= moved.mean(axis=0)
+    # Of a column at the ends of the floating range the square over- or underflows; its largest entry does not.
+    moved /= np.abs(moved).max(axis=0)
     return np.asarray(moved / moved.std(axis=0))
+
+
+def has_duplicates(x: NDArray[np.float64]) -> bool:
+    """Whether any column holds a value twice."""
+    ordered = np.sort(x, axis=0)
+    return bool((ordered[1:] == ordered[:-1]).any())
 
 
 def closed(radius: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -52,25 +77,37 @@ def closed(radius: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(radius * (1 + RELATIVE_RIM) + ABSOLUTE_RIM)
 
 
-def distance_blocks(x: NDArray[np.float64]) -> Iterator[tuple[int, int, NDArray[np.float64]]]:
-    """Euclidean distances ``(b, n)`` of blocks of rows to all rows; exact duplicates are exactly 0 apart."""
-    n, width = x.shape
-    rows = max(1, BLOCK_NUMBERS // n)
-    squares = np.einsum("nd,nd->n", x, x)
-    for start in range(0, n, rows):
-        block = x[start : start + rows]
-        if width <= DIRECT_WIDTH:
-            total = np.zeros((len(block), n))
-            for column in range(width):
-                total += np.square(block[:, column, None] - x[None, :, column])
-        else:
-            total = block @ x.T
-            total *= -2.0
-            level = squares[start : start + rows, None] + squares[None]
-            total += level
-            # What the product cannot tell from 0 is a duplicate.
-            total[total < 1e-13 * level] = 0.0
-        yield start, start + len(block), np.sqrt(total, out=total)
+def opened(radius: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Radius that leaves out the rim, negative where the ball is a point."""
+    return np.asarray(radius * (1 - RELATIVE_RIM) - ABSOLUTE_RIM)
+
+
+def euclidean(
+    block: NDArray[np.float64],
+    x: NDArray[np.float64],
+    block_squares: NDArray[np.float64],
+    squares: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Euclidean distances ``(b, n)``; exact duplicates are exactly 0 apart.
+
+    Args:
+        block: ``(b, d)`` some rows of x.
+        x: ``(n, d)`` centred rows.
+        block_squares: ``(b,)`` squared lengths of ``block``.
+        squares: ``(n,)`` squared lengths of ``x``.
+    """
+    if x.shape[1] <= DIRECT_WIDTH:
+        total = np.zeros((len(block), len(x)))
+        for column in range(x.shape[1]):
+            total += np.square(block[:, column, None] - x[None, :, column])
+        return np.sqrt(total, out=total)
+    total = block @ x.T
+    total *= -2.0
+    level = block_squares[:, None] + squares[None]
+    total += level
+    # What the product cannot tell from 0 is a duplicate.
+    total[total < 1e-13 * level] = 0.0
+    return np.sqrt(total, out=total)
 
 
 def chebyshev(block: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -79,13 +116,6 @@ def chebyshev(block: NDArray[np.float64], x: NDArray[np.float64]) -> NDArray[np.
     for column in range(1, x.shape[1]):
         np.maximum(result, np.abs(block[:, column, None] - x[None, :, column]), out=result)
     return result
-
-
-def kth_smallest(distance: NDArray[np.float64], k: IntArray) -> NDArray[np.float64]:
-    """``(b,)`` the ``k[i]``-th smallest (from 1) of row i; candidates that do not count are infinite."""
-    wanted = np.unique(k)
-    part = np.partition(distance, wanted - 1, axis=1)
-    return np.asarray(part[np.arange(len(k)), k - 1])
 
 
 def sorted_radii(ordered: NDArray[np.float64], k: int) -> NDArray[np.float64]:
@@ -106,24 +136,11 @@ def sorted_counts(
 
     Args:
         ordered: Sorted candidates.
-        values: ``(n,)`` centres.
+        values: ``(n,)`` centres, fastest in sorted order.
         radius: ``(n,)``.
         inside: Leave out the rim (open intervals) instead of taking it in.
     """
-    reach = np.maximum(2 * radius - closed(radius), 0.0) if inside else closed(radius)
-    first, last = ("right", "left") if inside else ("left", "right")
-    low = np.searchsorted(ordered, values - reach, side="right" if first == "right" else "left")
-    high = np.searchsorted(ordered, values + reach, side="left" if last == "left" else "right")
+    reach = np.maximum(opened(radius), 0.0) if inside else closed(radius)
+    low = np.searchsorted(ordered, values - reach, side="right" if inside else "left")
+    high = np.searchsorted(ordered, values + reach, side="left" if inside else "right")
     return np.asarray(np.maximum(high - low, 0), dtype=np.int64)
-
-
-def tree_counts(
-    tree: cKDTree, values: NDArray[np.float64], radius: NDArray[np.float64], *, norm: float, inside: bool = False
-) -> IntArray:
-    """How many points of a tree lie within ``radius`` of each row; see ``sorted_counts``."""
-    reach = 2 * radius - closed(radius) if inside else closed(radius)
-    result = np.zeros(len(values), dtype=np.int64)
-    some = reach >= 0
-    if some.any():
-        result[some] = tree.query_ball_point(values[some], reach[some], p=norm, return_length=True)
-    return result

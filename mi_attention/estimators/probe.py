@@ -7,16 +7,18 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from mi_attention.estimators.crossfit import BATCH_NUMBERS, CrossFit, Prepared, batches, cross_fit
+from mi_attention.estimators.axes import PrincipalRows, principal_rows
+from mi_attention.estimators.crossfit import NESTED_FOLDS, CrossFit, Prepared, cross_fit
 from mi_attention.estimators.fitted import FittedProbe
 from mi_attention.estimators.folds import groups_per_class, stratified_folds
 from mi_attention.estimators.labels import ClassLabels, as_classes
 from mi_attention.estimators.levels import corrected_level
 from mi_attention.estimators.members import MEMBERS, TrainingUnit
 from mi_attention.estimators.moments import Parts, moments_of_parts
-from mi_attention.estimators.rows import standardise
+from mi_attention.estimators.reading import CURVED
+from mi_attention.estimators.rows import StandardisedRows, standardise
 from mi_attention.estimators.samples import (
     as_groups,
     as_states,
@@ -26,6 +28,8 @@ from mi_attention.estimators.samples import (
     count_independent,
     warn_if_small,
 )
+from mi_attention.estimators.subspace import Subspaces, align_to, fit_subspaces, is_whole
+from mi_attention.estimators.threads import in_threads
 from mi_attention.interface import FloatArray, IntArray, MIEstimate, Unit
 
 __all__ = ["Probe"]
@@ -37,13 +41,32 @@ RARE_CLASS_ROWS = "class has fewer than 2 rows"
 UNCOVERED_CLASS = "a class is missing from the training part of a fold"
 
 
+@dataclass(frozen=True, eq=False)
+class _Output:
+    """Labels of a unit and what follows from them.
+
+    Attributes:
+        labels: Classes of the rows.
+        groups: ``(n,)`` numbered from 0, or None.
+        independent: Number of groups, or of rows without groups.
+        parts: Folds and halves; None where there can be none.
+        obstacle: Why nothing can be estimated, or an empty string.
+    """
+
+    labels: ClassLabels
+    groups: IntArray | None
+    independent: int
+    parts: Parts | None
+    obstacle: str
+
+
 @dataclass(frozen=True)
 class Probe:
     """Cross-fitted classifier bound on I(x; y) for classes y and states x of any dimension.
 
     Linear discriminants with two degrees of shrinkage are fitted on the training part of every fold, and their
     out-of-fold scores are stacked log-linearly with coefficients from nested folds. All folds come from one pass over
-    the rows (additive moments) and one batched solve.
+    the rows (additive moments).
 
     What the fields of the result mean:
 
@@ -76,15 +99,25 @@ class Probe:
 
     folds: int = 10
     seed: int = 0
-    members: tuple[str, ...] = ("linear", "smooth")
+    members: tuple[str, ...] = ("linear", "smooth", *CURVED)
 
     def __post_init__(self) -> None:
         """Check hyper-parameters."""
         if self.folds < 2:
             raise ValueError(f"folds must be at least 2, got {self.folds}")
-        unknown = [name for name in self.members if name not in MEMBERS]
-        if unknown or not self.members:
-            raise ValueError(f"members must be a non-empty choice of {sorted(MEMBERS)}, got {self.members}")
+        known = (*MEMBERS, *CURVED)
+        if any(name not in known for name in self.members) or len(set(self.members)) < len(self.members):
+            raise ValueError(f"members must be different names out of {known}, got {self.members}")
+        if not self._linear:
+            raise ValueError(f"members must hold at least one linear one of {tuple(MEMBERS)}, got {self.members}")
+
+    @property
+    def _linear(self) -> tuple[str, ...]:
+        return tuple(name for name in self.members if name in MEMBERS)
+
+    @property
+    def _curved(self) -> tuple[str, ...]:
+        return tuple(name for name in self.members if name in CURVED)
 
     @property
     def signature(self) -> str:
@@ -102,7 +135,8 @@ class Probe:
         Raises:
             ValueError: NaN or infinity (the row is named), shapes that do not match, a continuous y.
         """
-        return self._estimate_batch([(x, y, groups)])[0]
+        states = as_states(x)
+        return self._estimate(states, self._output(y, groups, len(states)))
 
     @overload
     def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
@@ -111,7 +145,9 @@ class Probe:
     def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
 
     def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
-        """Estimate many units, solved together: the same values as one call of ``estimate`` a unit.
+        """Estimate many units: the same values as one call of ``estimate`` a unit, on as many threads as BLAS has.
+
+        A unit's values do not depend on the number of threads. ``OMP_NUM_THREADS`` or ``threadpoolctl`` set it.
 
         Args:
             units: A sequence of ``Unit`` (sizes may differ), or states ``(U, n, d)`` with one ``y``.
@@ -119,17 +155,12 @@ class Probe:
             groups: ``(n,)``, with states ``(U, n, d)``.
         """
         listed = as_units(units, y, groups)
-        by_width: dict[int, list[int]] = {}
-        for index, unit in enumerate(listed):
-            by_width.setdefault(unit.x.shape[1], []).append(index)
-        results: dict[int, MIEstimate] = {}
-        for width, members in by_width.items():
-            size = max(1, BATCH_NUMBERS // (4 * (self.folds + 2) * width * width))
-            for start in range(0, len(members), size):
-                chunk = members[start : start + size]
-                found = self._estimate_batch([(listed[i].x, listed[i].y, listed[i].groups) for i in chunk])
-                results.update(zip(chunk, found, strict=True))
-        return [results[index] for index in range(len(listed))]
+        outputs: dict[tuple[int, int], _Output] = {}
+        for unit in listed:
+            key = id(unit.y), id(unit.groups)
+            if key not in outputs:
+                outputs[key] = self._output(unit.y, unit.groups, len(unit.x))
+        return in_threads(lambda unit: self._estimate(as_states(unit.x), outputs[id(unit.y), id(unit.groups)]), listed)
 
     def cross_fitted_probabilities(self, x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> FloatArray:
         """Out-of-fold q(class | x) ``(n, C)``: each row from a fit that saw neither it nor its group.
@@ -139,13 +170,14 @@ class Probe:
         Raises:
             ValueError: where the estimate is undefined, with the reason.
         """
-        prepared = self._prepare(x, y, groups)
+        states = as_states(x)
+        prepared = self._prepare(states, self._output(y, groups, len(states)))
         if isinstance(prepared, MIEstimate):
             if prepared.status == "ok":
                 labels = as_classes(y, prepared.n)
                 return np.tile(labels.prior, (prepared.n, 1))
             raise ValueError(f"no cross-fitted probabilities: {prepared.reason}")
-        return np.exp(cross_fit([prepared], self.members)[0].log_probabilities).T
+        return np.exp(cross_fit(prepared, self._linear, self._curved).log_probabilities).T
 
     def fit(self, x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> FittedProbe:
         """Fit on all rows, to be evaluated on others (``FittedProbe.support`` on fresh rows is held out).
@@ -155,13 +187,15 @@ class Probe:
         Raises:
             ValueError: bad input, or an undefined estimate (a single class, a class in fewer than two groups).
         """
-        prepared = self._prepare(x, y, groups)
+        states = as_states(x)
+        prepared = self._prepare(states, self._output(y, groups, len(states)))
         if isinstance(prepared, MIEstimate):
             if prepared.status != "ok":
                 raise ValueError(f"no probe can be fitted: {prepared.reason}")
-            return self._prior_only(as_states(x), as_classes(y, prepared.n))
+            return self._prior_only(states, as_classes(y, prepared.n))
         rows, labels = prepared.rows, prepared.labels
-        coefficients = cross_fit([prepared], self.members)[0].coefficients
+        source = rows.rows if isinstance(rows, PrincipalRows) else rows
+        crossed = cross_fit(prepared, self._linear, self._curved)
         whole = TrainingUnit(
             rows=rows,
             codes=labels.codes,
@@ -172,10 +206,12 @@ class Probe:
         return FittedProbe(
             classes=labels.classes,
             log_prior=np.log(labels.prior),
-            centre=rows.centre,
-            scale=rows.scale,
-            fits=tuple(MEMBERS[name].fit([whole])[0] for name in self.members),
-            coefficients=coefficients,
+            centre=source.centre,
+            scale=source.scale,
+            fits=tuple(MEMBERS[name].fit(whole) for name in self._linear),
+            reading=crossed.reading,
+            axes=rows.axes if isinstance(rows, PrincipalRows) else None,
+            subspace=_whole_subspace(rows, labels.codes, crossed.reference),
             smoothing=1.0 / prepared.independent,
         )
 
@@ -187,52 +223,54 @@ class Probe:
             centre=np.zeros(width),
             scale=np.ones(width),
             fits=(),
-            coefficients=np.zeros(0),
+            reading=None,
+            axes=None,
+            subspace=None,
             smoothing=0.0,
         )
 
-    def _estimate_batch(self, inputs: Sequence[tuple[Any, Any, Any]]) -> list[MIEstimate]:
-        prepared = [self._prepare(*given) for given in inputs]
-        results: dict[int, MIEstimate] = {}
-        ready: list[Prepared] = []
-        place: list[int] = []
-        for index, unit in enumerate(prepared):
-            if isinstance(unit, MIEstimate):
-                results[index] = unit
-            else:
-                ready.append(unit)
-                place.append(index)
-        for chunk in batches(ready):
-            for i, fitted in zip(chunk, cross_fit([ready[i] for i in chunk], self.members), strict=True):
-                results[place[i]] = self._result(ready[i], fitted)
-        return [results[index] for index in range(len(inputs))]
+    def _estimate(self, states: FloatArray, output: _Output) -> MIEstimate:
+        prepared = self._prepare(states, output)
+        if isinstance(prepared, MIEstimate):
+            return prepared
+        return self._result(prepared, cross_fit(prepared, self._linear, self._curved))
 
-    def _prepare(self, x: Any, y: Any, groups: Any) -> Prepared | MIEstimate:
-        """A unit ready for cross-fitting, or the estimate where there is nothing to fit."""
-        states = as_states(x)
-        n = len(states)
+    def _output(self, y: Any, groups: Any, n: int) -> _Output:
+        """What is known of the labels alone, the same for all units that share them."""
         labels = as_classes(y, n)
         instances = as_groups(groups, n)
         independent = count_independent(n, instances)
         if len(labels.classes) < 2:
-            check_finite(states)
-            return MIEstimate.undefined(SINGLE_CLASS, n=n, signature=self.signature, ceiling=0.0)
-        rows = standardise(states)
-        if rows.constant:
-            return self._nothing(n, labels, instances)
+            return _Output(labels, instances, independent, None, SINGLE_CLASS)
         if int(groups_per_class(labels.codes, instances).min()) < 2:
             reason = RARE_CLASS_ROWS if instances is None else RARE_CLASS
-            return MIEstimate.undefined(reason, n=n, signature=self.signature, ceiling=labels.entropy)
+            return _Output(labels, instances, independent, None, reason)
         folds = min(self.folds, independent)
         parts = Parts(
             fold=stratified_folds(labels.codes, instances, folds, np.random.default_rng([self.seed, 0])),
             half=stratified_folds(labels.codes, instances, 2, np.random.default_rng([self.seed, 1])),
             folds=folds,
+            nests=min(NESTED_FOLDS, folds) if self._curved else 0,
         )
-        if not _covered(labels, parts):
-            return MIEstimate.undefined(UNCOVERED_CLASS, n=n, signature=self.signature, ceiling=labels.entropy)
-        warn_if_small(independent)
-        return Prepared(rows=rows, labels=labels, groups=instances, parts=parts, independent=independent)
+        obstacle = "" if _covered(labels, parts) else UNCOVERED_CLASS
+        return _Output(labels, instances, independent, parts, obstacle)
+
+    def _prepare(self, states: FloatArray, output: _Output) -> Prepared | MIEstimate:
+        """A unit ready for cross-fitting, or the estimate where there is nothing to fit."""
+        n, labels = len(states), output.labels
+        if len(labels.classes) < 2:
+            check_finite(states)
+            return MIEstimate.undefined(SINGLE_CLASS, n=n, signature=self.signature, ceiling=0.0)
+        rows = standardise(states)
+        if rows.constant:
+            return self._nothing(n, labels, output.groups)
+        if output.parts is None or output.obstacle:
+            return MIEstimate.undefined(output.obstacle, n=n, signature=self.signature, ceiling=labels.entropy)
+        warn_if_small(output.independent)
+        read = principal_rows(rows) if self._curved else rows
+        return Prepared(
+            rows=read, labels=labels, groups=output.groups, parts=output.parts, independent=output.independent
+        )
 
     def _nothing(self, n: int, labels: ClassLabels, groups: IntArray | None) -> MIEstimate:
         return MIEstimate(
@@ -275,6 +313,19 @@ class Probe:
             informativeness=(np.exp(logs) * (logs - log_prior)).sum(axis=0),
             groups=unit.groups,
         )
+
+
+def _whole_subspace(
+    rows: StandardisedRows | PrincipalRows, codes: IntArray, reference: NDArray[np.float64] | None
+) -> Subspaces | None:
+    """The subspace of all rows, turned towards that of the first fold; None for a linear reader."""
+    if reference is None or not isinstance(rows, PrincipalRows):
+        return None
+    found = fit_subspaces(rows, codes, None)
+    if is_whole(rows):
+        return found
+    turned = align_to(reference, rows.axes.spread, found.projection[0])
+    return Subspaces(centre=found.centre, projection=turned[None])
 
 
 def _covered(labels: ClassLabels, parts: Parts) -> bool:

@@ -6,15 +6,34 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from mi_attention.estimators.copula import Copula
+from mi_attention.estimators.discrete import Discrete
+from mi_attention.estimators.gaussian import Gaussian
 from mi_attention.estimators.ksg import KSG
+from mi_attention.estimators.mixture import Mixture
 from mi_attention.estimators.npeet import NPEET
 from mi_attention.estimators.probe import Probe
+from mi_attention.estimators.probe_knn import ProbeKNN
+from mi_attention.estimators.regression import Regression
 from mi_attention.estimators.ross import Ross
+from mi_attention.estimators.scikit_learn import ScikitLearn
 from mi_attention.interface import MIEstimator
 
 __all__ = ["estimator_names", "make_estimator", "register_estimator"]
 
-_FACTORIES: dict[str, Callable[..., MIEstimator]] = {"probe": Probe, "ross": Ross, "ksg": KSG, "npeet": NPEET}
+_FACTORIES: dict[str, Callable[..., MIEstimator]] = {
+    "probe": Probe,
+    "probe-knn": ProbeKNN,
+    "ross": Ross,
+    "ksg": KSG,
+    "mixture": Mixture,
+    "gaussian": Gaussian,
+    "copula": Copula,
+    "regression": Regression,
+    "discrete": Discrete,
+    "npeet": NPEET,
+    "scikit-learn": ScikitLearn,
+}
 
 
 def estimator_names() -> tuple[str, ...]:

@@ -15,6 +15,12 @@ __all__ = ["StandardisedRows", "standardise"]
 
 # Units up to this many numbers (64 MiB) are standardised once and kept; larger ones block by block.
 KEPT_NUMBERS = 2**23
+# Rows whose mean is taken off first.
+SHIFT_ROWS = 64
+# A column whose variance is less than this share of its square after that is suspected of being constant.
+ROUNDING = 1e-12
+# Passes over rows are made in so many pieces of a usual block, which stay in the cache.
+CHUNKS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,32 +69,49 @@ class StandardisedRows:
 def standardise(x: FloatArray) -> StandardisedRows:
     """Centre and scale states by column, in float64 and in blocks.
 
-    Statistics come from deviations from the first block's mean, so that an offset of 1e8 costs nothing but
+    Statistics come from deviations from the mean of the first few rows, so that an offset of 1e8 costs nothing but
     the digits the input has lost already.
 
     Raises:
         ValueError: NaN or infinite entries, naming the row.
     """
-    check_finite(x)
     n, width = x.shape
-    shift: NDArray[np.float64] | None = None
+    shift = np.asarray(x[:SHIFT_ROWS], dtype=np.float64).mean(axis=0)
+    kept = np.empty((n, width)) if n * width <= KEPT_NUMBERS else None
     total, square = np.zeros(width), np.zeros(width)
-    low, high = np.full(width, np.inf), np.full(width, -np.inf)
-    for start, stop in row_blocks(n, width):
-        block = np.asarray(x[start:stop], dtype=np.float64)
-        shift = block.mean(axis=0) if shift is None else shift
-        deviation = block - shift
-        total += deviation.sum(axis=0)
-        square += np.einsum("nd,nd->d", deviation, deviation)
-        low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
-    still = low == high
-    centre = np.where(still, low, shift + total / n)
-    variance = np.maximum(square / n - np.square(total / n), 0.0)
+    # NaN and infinity reach the sums, and are named then.
+    with np.errstate(invalid="ignore"):
+        for start, stop in row_blocks(n, CHUNKS * width):
+            deviation = np.subtract(
+                x[start:stop], shift, dtype=np.float64, out=None if kept is None else kept[start:stop]
+            )
+            total += deviation.sum(axis=0)
+            square += np.einsum("nd,nd->d", deviation, deviation)
+    if not (np.isfinite(total).all() and np.isfinite(square).all()):
+        check_finite(x)
+    mean = total / n
+    variance = np.maximum(square / n - np.square(mean), 0.0)
+    still = _constant_columns(x, variance <= ROUNDING * square / n)
+    centre = np.where(still, np.asarray(x[0], dtype=np.float64), shift + mean)
     # A column that varies by less than rounding (variance 0 although not all equal) counts as constant too.
     still |= variance == 0
     scale = np.where(still, 1.0, np.sqrt(variance))
-    kept = _transform(x, centre, scale) if n * width <= KEPT_NUMBERS else None
+    if kept is not None:
+        moved = np.where(still, centre - shift, mean)
+        for start, stop in row_blocks(n, CHUNKS * width):
+            kept[start:stop] -= moved
+            kept[start:stop] /= scale
     return StandardisedRows(source=x, centre=centre, scale=scale, constant=bool(still.all()), kept=kept)
+
+
+def _constant_columns(x: FloatArray, suspected: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """``(d,)`` columns whose values are all equal, looked for among those suspected."""
+    still = suspected.copy()
+    for start, stop in row_blocks(len(x), x.shape[1]):
+        if not still.any():
+            break
+        still[still] = (x[start:stop, still] == x[0, still]).all(axis=0)
+    return still
 
 
 def _transform(block: FloatArray, centre: NDArray[np.float64], scale: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -80,7 +80,7 @@ def as_states(x: Any, name: str = "x") -> FloatArray:
 
 
 def as_groups(groups: Any, n: int) -> IntArray | None:
-    """Group of each row as integers numbered by first appearance, or None.
+    """Group of each row as integers numbered by first appearance; None without groups, or where each has one row.
 
     Args:
         groups: ``(n,)`` integers or strings (the instance of each row), or None when rows are independent.
@@ -98,6 +98,8 @@ def as_groups(groups: Any, n: int) -> IntArray | None:
         row = int(np.flatnonzero(~np.isfinite(array))[0])
         raise ValueError(f"groups is NaN or infinite at row {row}; number the instances with integers")
     _, first, inverse = np.unique(array, return_index=True, return_inverse=True)
+    if len(first) == n:
+        return None
     return np.argsort(np.argsort(first))[inverse].astype(np.int64)
 
 

@@ -7,6 +7,7 @@ NaN. What each p and interval holds in simulation is in ``tests/statistics/CALIB
 
 from mi_attention.statistics.attention_order import AttentionOrder, attention_order
 from mi_attention.statistics.bootstrap import BootstrapInterval, bootstrap_means
+from mi_attention.statistics.clustered_ratio import ClusteredRatio, clustered_ratio
 from mi_attention.statistics.combined_null import CombinedNull, combined_shift_null
 from mi_attention.statistics.contrasts import bca_interval, contrast_table, effect_size_interval
 from mi_attention.statistics.crossed import CrossedBootstrap, CrossedInterval, crossed_bootstrap, crossed_interval
@@ -53,6 +54,7 @@ __all__ = [
     "AttentionOrder",
     "BootstrapInterval",
     "Ceiling",
+    "ClusteredRatio",
     "CombinedNull",
     "CrossedBootstrap",
     "CrossedInterval",
@@ -69,6 +71,7 @@ __all__ = [
     "attention_order",
     "bca_interval",
     "bootstrap_means",
+    "clustered_ratio",
     "combined_shift_null",
     "concordance_by_gap",
     "contrast_table",

@@ -7,7 +7,7 @@ by x alone mixes the two: read it among the pairs that information resolves (lar
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias, Unpack
@@ -16,11 +16,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from mi_attention.interface import BoolArray, FloatArray
-from mi_attention.statistics.seeds import SeedInterval, seed_interval
+from mi_attention.interface import BoolArray, FloatArray, IntArray
+from mi_attention.statistics.clustered_ratio import ClusteredRatio, clustered_ratio
 from mi_attention.statistics.table import Facts, result_table
 
-__all__ = ["GAP_COLUMNS", "GapKind", "PairGaps", "concordance_by_gap", "difference_error", "pair_gaps", "tau_above_gap"]
+__all__ = [
+    "CONCORDANCE",
+    "GAP_COLUMNS",
+    "RESOLVED",
+    "SOMERS",
+    "TAU",
+    "GapKind",
+    "PairGaps",
+    "concordance_by_gap",
+    "difference_error",
+    "pair_gaps",
+    "tau_above_gap",
+]
 
 GapKind: TypeAlias = Literal["relative", "log ratio"]
 
@@ -36,6 +48,14 @@ GAP_COLUMNS = {
 }
 # Standard errors by which information must separate a pair to call it resolved.
 RESOLVED = 2.0
+
+CONCORDANCE = "P(concordant)"
+SOMERS = "Somers' d of information given attention, pairs above the gap"
+TAU = "tau-b, pairs above the gap"
+
+_INTERVAL = "t, pairs clustered by run"
+# Numbers held at once by the bootstrap.
+_MOST_NUMBERS = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +172,7 @@ def concordance_by_gap(
     n_resamples: int = 10_000,
     **facts: Unpack[Facts],
 ) -> pd.DataFrame:
-    """P(concordant | gap of attention, resolution of information): mean over runs of the share of a run's pairs.
+    """P(concordant | gap of attention, resolution of information): share of the pairs of all runs, each pair alike.
 
     Pairs that either order ties are neither concordant nor discordant and are left out (``degenerate_share``).
 
@@ -163,14 +183,14 @@ def concordance_by_gap(
             low end; one bin of everything by default. Anything else needs ``error`` in ``pair_gaps``.
         level: Coverage of the intervals.
         rng: Generator or seed of the bootstrap over runs.
-        n_resamples: Resamples.
+        n_resamples: Resamples; 0 for no bootstrap.
         **facts: Further entries.
 
     Returns:
         One row a bin of the gap and of the resolution, ``GAP_COLUMNS`` behind the fixed ones: ``n_pairs`` in all
-        runs, ``resolved_share`` of them by more than two standard errors. The interval is t over runs that have
-        pairs in the bin; ``bootstrap_low`` and ``bootstrap_high``, the percentile bootstrap over runs, stand
-        beside it and are too narrow for few runs (.88 at eight).
+        runs, ``resolved_share`` of them by more than two standard errors, ``n_seeds`` runs that have pairs in the
+        bin. The interval is that of ``clustered_ratio``; ``bootstrap_low`` and ``bootstrap_high``, the percentile
+        bootstrap over runs, stand beside it and are too narrow for few runs (.87 at eight).
 
     Raises:
         ValueError: for edges that do not rise, or bins of resolution without errors.
@@ -188,12 +208,12 @@ def concordance_by_gap(
                 at_low = (z_low == z_low_high[0][0]) & (pairs.resolution == z_low)
                 inside &= ((pairs.resolution > z_low) | at_low) & (pairs.resolution <= z_high)
             ordered = inside & (pairs.agreement != 0)
-            shares = _by_run(pairs.agreement > 0, ordered)
-            bounds = _seed_bootstrap(shares, level, generator, n_resamples)
+            score, count = (ordered & (pairs.agreement > 0)).sum(axis=1), ordered.sum(axis=1)
+            bounds = _run_bootstrap(score, count, level, generator, n_resamples)
             rows.append(
                 {
-                    **_interval_row(seed_interval(shares, level)),
-                    "quantity": "P(concordant) of pairs of positions",
+                    **_row(clustered_ratio(score, count, level=level, within=(0.0, 1.0)), level),
+                    "quantity": CONCORDANCE,
                     "effect_unit": "probability",
                     "degenerate_share": _share(inside & ~ordered, inside),
                     "gap_low": low,
@@ -217,13 +237,14 @@ def tau_above_gap(
     Args:
         pairs: From ``pair_gaps``.
         grid: Rising eps ≥ 0, fixed before looking; 0 keeps every pair that attention separates.
-        level: Coverage of the t interval over runs.
+        level: Coverage of the intervals of ``clustered_ratio``.
         **facts: Further entries.
 
     Returns:
-        Two rows an eps, ``GAP_COLUMNS`` behind the fixed ones. ``Somers' d`` of information given attention:
-        (concordant − discordant) / pairs, ties of information counting as neither. ``tau-b``: the same over the
-        root of pairs times pairs that information separates too. At eps 0 the first is ``somers_d(attention,
+        Two rows an eps, ``GAP_COLUMNS`` behind the fixed ones, of the pairs of all runs, each pair alike; a run whose
+        information orders no pair at all is left out. ``Somers' d`` of information given attention: (concordant −
+        discordant) / pairs, ties of information counting as neither. ``tau-b``: the same over the root of pairs times
+        pairs that information separates too. At eps 0 the first is, for one run, ``somers_d(attention,
         information)``. ``degenerate_share`` is the share of these pairs that information ties, ``resolved_share``
         of those it resolves by more than two standard errors: agreement can rise with eps only because MI resolves
         those pairs, so read the two together.
@@ -234,25 +255,29 @@ def tau_above_gap(
     eps = np.asarray(grid, dtype=np.float64)
     if eps.ndim != 1 or eps.size == 0 or not np.isfinite(eps).all() or (eps < 0).any() or (np.diff(eps) <= 0).any():
         raise ValueError(f"grid is {list(grid)}; give rising values ≥ 0")
+    ordered = pairs.separated.any(axis=1, keepdims=True)
     rows = []
     for least in eps:
         inside = pairs.gap > least
-        separated = inside & pairs.separated
-        d = _by_run(pairs.agreement, inside)
-        d[~separated.any(axis=1)] = np.nan
-        shares = np.divide(separated.sum(axis=1), inside.sum(axis=1), out=np.ones(pairs.runs), where=inside.any(axis=1))
-        taus = np.divide(d, np.sqrt(shares), out=np.full(pairs.runs, np.nan), where=shares > 0)
-        for quantity, values in (("Somers' d of information given attention", d), ("tau-b", taus)):
+        used = inside & ordered
+        score, count = np.where(used, pairs.agreement, 0).sum(axis=1), used.sum(axis=1)
+        separated = (used & pairs.separated).sum(axis=1)
+        for quantity, other in ((SOMERS, count), (TAU, separated)):
+            found = clustered_ratio(score, count, other, level=level, within=(-1.0, 1.0))
+            if inside.any() and not separated.any():
+                found = _UNORDERED
             rows.append(
                 {
-                    **_interval_row(seed_interval(values, level)),
-                    "quantity": f"{quantity}, pairs above a gap",
+                    **_row(found, level),
+                    "quantity": quantity,
                     "effect_unit": "tau",
                     "degenerate_share": _share(inside & ~pairs.separated, inside),
                     "gap_low": float(least),
                     "gap_high": float("inf"),
-                    "n_pairs": int(inside.sum()),
-                    "resolved_share": _resolved(pairs, inside),
+                    "resolution_low": 0.0,
+                    "resolution_high": float("inf"),
+                    "n_pairs": int(count.sum()),
+                    "resolved_share": _resolved(pairs, used),
                 }
             )
     return result_table(rows, facts, extra=GAP_COLUMNS)
@@ -265,12 +290,6 @@ def _bins(edges: Sequence[float], name: str) -> list[tuple[float, float]]:
     return list(pairwise(at))
 
 
-def _by_run(values: FloatArray | BoolArray, inside: BoolArray) -> FloatArray:
-    counts = inside.sum(axis=1)
-    sums = np.where(inside, values, 0).sum(axis=1).astype(np.float64)
-    return np.asarray(np.divide(sums, counts, out=np.full(len(counts), np.nan), where=counts > 0))
-
-
 def _share(part: BoolArray, whole: BoolArray) -> float:
     return float(part.sum() / whole.sum()) if whole.any() else float("nan")
 
@@ -280,22 +299,34 @@ def _resolved(pairs: PairGaps, inside: BoolArray) -> float:
     return _share(known & (pairs.resolution > RESOLVED), known)
 
 
-def _interval_row(interval: SeedInterval) -> dict[str, Any]:
-    return interval.row() | {"smallest_p": float("nan")}
+_NAN = float("nan")
+_UNORDERED = ClusteredRatio(_NAN, _NAN, _NAN, _NAN, 0, "no pair that information orders")
 
 
-def _seed_bootstrap(
-    values: FloatArray, level: float, generator: np.random.Generator, n_resamples: int
+def _row(found: ClusteredRatio, level: float) -> dict[str, Any]:
+    return {
+        "estimate": found.estimate,
+        "ci_low": found.ci_low,
+        "ci_high": found.ci_high,
+        "level": level,
+        "interval": _INTERVAL,
+        "n_seeds": found.clusters,
+        "reason": found.reason.replace("nothing to count", "no such pair"),
+    }
+
+
+def _run_bootstrap(
+    score: IntArray, count: IntArray, level: float, generator: np.random.Generator, n_resamples: int
 ) -> tuple[float, float]:
-    known = values[~np.isnan(values)]
-    if known.size < 2 or np.ptp(known) == 0:
+    """Percentile interval of the ratio of sums over resampled runs."""
+    score, count = score[count > 0], count[count > 0]
+    n = len(count)
+    if n < 2 or n_resamples < 1:
         return float("nan"), float("nan")
-    means = np.concatenate(list(_resampled_means(known, generator, n_resamples)))
-    low, high = np.quantile(means, [0.5 - level / 2, 0.5 + level / 2])
-    return float(low), float(high)
-
-
-def _resampled_means(known: FloatArray, generator: np.random.Generator, n_resamples: int) -> Iterator[FloatArray]:
-    for start in range(0, n_resamples, 10_000):
-        rows = min(10_000, n_resamples - start)
-        yield known[generator.integers(known.size, size=(rows, known.size))].mean(axis=1)
+    size = max(1, _MOST_NUMBERS // n)
+    ratios = []
+    for start in range(0, n_resamples, size):
+        drawn = generator.multinomial(n, np.full(n, 1 / n), size=min(size, n_resamples - start))
+        ratios.append((drawn @ score) / (drawn @ count))
+    low, high = np.quantile(np.concatenate(ratios), [0.5 - level / 2, 0.5 + level / 2])
+    return (float(low), float(high)) if low < high else (float("nan"), float("nan"))

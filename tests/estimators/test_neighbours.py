@@ -8,7 +8,10 @@ from sklearn.feature_selection import mutual_info_classif
 from sklearn.feature_selection._mutual_info import _compute_mi_cd
 
 from mi_attention.estimators import KSG, Probe, Ross
-from mi_attention.estimators.neighbours import closed, distance_blocks, rescale, sorted_counts, sorted_radii
+from mi_attention.estimators.boxes import box_counts
+from mi_attention.estimators.class_neighbours import balls_by_block, balls_by_tree, balls_on_a_line
+from mi_attention.estimators.neighbours import chebyshev, closed, euclidean, rescale, sorted_counts, sorted_radii
+from mi_attention.estimators.product_neighbours import balls_by_product
 from mi_attention.estimators.ross import ross_local
 
 RNG = np.random.default_rng(0)
@@ -83,21 +86,97 @@ def test_ksg_is_npeet_where_the_algorithm_is_the_same(width):
 def test_blocks_do_not_change_the_neighbours(width, monkeypatch):
     y = np.arange(200) % 2
     x = RNG.standard_normal((200, width)) + y[:, None]
-    whole = Ross().estimate(x, y, np.arange(200)), KSG().estimate(x, x[:, 0] + y, np.arange(200))
-    monkeypatch.setattr("mi_attention.estimators.neighbours.BLOCK_NUMBERS", 200 * 7)
-    monkeypatch.setattr("mi_attention.estimators.ksg.BLOCK_NUMBERS", 200 * 7)
-    pieces = Ross().estimate(x, y, np.arange(200)), KSG().estimate(x, x[:, 0] + y, np.arange(200))
-    for a, b in zip(whole, pieces, strict=True):
+    groups = np.arange(200) // 2
+    output = x[:, 0] + RNG.standard_normal(200)
+
+    def estimates():
+        found = [Ross().estimate(x, y), Ross().estimate(x, y, groups - groups % 2 + y)]
+        return found + [KSG(algorithm=a).estimate(x, output, groups) for a in (1, 2)]
+
+    whole = estimates()
+    for module in ("class_neighbours", "joint_neighbours", "rectangles"):
+        monkeypatch.setattr(f"mi_attention.estimators.{module}.BLOCK_NUMBERS", 200 * 7)
+    monkeypatch.setattr("mi_attention.estimators.product_neighbours.BLOCK", 200 * 7)
+    for a, b in zip(whole, estimates(), strict=True):
         np.testing.assert_allclose(a.local, b.local, atol=1e-12)
 
 
 def test_products_and_differences_give_the_same_distances():
     x = RNG.standard_normal((60, 9))
     x[7] = x[3]
-    found = np.vstack([block for _, _, block in distance_blocks(x)])
+    squares = np.square(x).sum(axis=1)
+    found = euclidean(x, x, squares, squares)
     np.testing.assert_allclose(found, np.sqrt(np.square(x[:, None] - x[None]).sum(axis=2)), atol=1e-7)
     assert found[3, 7] == 0.0
     assert (np.diag(found) == 0).all()
+
+
+def same_balls(first, second):
+    for name in ("wanted", "own_candidates", "candidates"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+    for side in (0, 1):
+        np.testing.assert_array_equal(first.own[side], second.own[side])
+        np.testing.assert_array_equal(first.every[side], second.every[side])
+
+
+HIGH = {
+    "gaussian": lambda rng, n, d: rng.standard_normal((n, d)),
+    "low rank": lambda rng, n, d: rng.standard_normal((n, 5)) @ rng.standard_normal((5, d)),
+    "heavy": lambda rng, n, d: rng.standard_t(2, (n, d)),
+    "duplicates": lambda rng, n, d: np.repeat(rng.standard_normal((n // 4, d)), 4, axis=0),
+    "near copies": lambda rng, n, d: (
+        np.repeat(rng.standard_normal((n // 4, d)), 4, axis=0) + 1e-7 * rng.standard_normal((n, d))
+    ),
+    "rounded": lambda rng, n, d: np.round(rng.standard_normal((n, d))),
+    "zeros": lambda rng, n, d: np.maximum(rng.standard_normal((n, d)) - 2, 0),
+    "far away": lambda rng, n, d: 1e8 + rng.standard_normal((n, d)),
+}
+
+
+@pytest.mark.parametrize("design", HIGH)
+@pytest.mark.parametrize("width", [5, 64])
+def test_float32_products_find_the_counts_of_float64(design, width):
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, 600, p=[0.9, 0.09, 0.01])
+    x = rescale(HIGH[design](rng, 600, width) + 0.5 * y[:, None] * (design in ("gaussian", "heavy")))
+    same_balls(balls_by_product(x, y, 3), balls_by_block(x, y, 3))
+
+
+def test_most_rows_are_settled_in_float32(monkeypatch):
+    rng = np.random.default_rng(0)
+    again = []
+    original = balls_by_block
+    monkeypatch.setattr(
+        "mi_attention.estimators.product_neighbours.balls_by_block",
+        lambda x, codes, k, rows: again.append(len(rows)) or original(x, codes, k, rows),
+    )
+    balls_by_product(rescale(rng.standard_normal((2000, 128))), np.arange(2000) % 2, 3)
+    assert sum(again) < 200
+
+
+@pytest.mark.parametrize("digits", [0, 1, 12])
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_lines_trees_and_blocks_find_the_same_balls(width, digits):
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, 400, p=[0.9, 0.09, 0.01])
+    x = rescale(np.round(rng.standard_normal((400, width)), digits))
+    blocks = balls_by_block(x, y, 3)
+    same_balls(balls_by_tree(x, y, 3), blocks)
+    if width == 1:
+        same_balls(balls_on_a_line(x[:, 0], y, 3), blocks)
+
+
+@pytest.mark.parametrize("inside", [False, True])
+@pytest.mark.parametrize("digits", [1, 12])
+@pytest.mark.parametrize("shape", [(1, 1), (5, 2), (31, 3), (33, 2), (700, 1), (700, 2), (700, 4)])
+def test_boxes_hold_what_all_distances_say(shape, digits, inside):
+    rng = np.random.default_rng(0)
+    x = np.round(rng.standard_normal(shape), digits)
+    radius = np.round(np.abs(rng.standard_normal(shape[0])), digits) * rng.integers(0, 2, shape[0])
+    apart = chebyshev(x, x)
+    np.fill_diagonal(apart, np.inf)
+    within = apart < radius[:, None] * (1 - 1e-9) if inside else apart <= radius[:, None] * (1 + 1e-9) + 1e-12
+    np.testing.assert_array_equal(box_counts(x, radius, inside=inside), within.sum(axis=1))
 
 
 def test_sorted_windows_by_hand():
@@ -144,21 +223,15 @@ def test_ksg_of_gaussians(rho, algorithm):
     assert estimate.nats == pytest.approx(KSG(k=5, algorithm=algorithm).estimate(b, a).nats, abs=1e-12)
 
 
-@pytest.mark.parametrize("digits", [0, 1, 2])
 @pytest.mark.parametrize("algorithm", [1, 2])
-def test_ksg_of_rounded_data_needs_no_noise(digits, algorithm):
+def test_ksg_names_the_mixture_where_many_rows_tie(algorithm):
     rng = np.random.default_rng(5)
-    dependent, independent, exact = [], [], []
-    for _ in range(6):
-        a = rng.standard_normal(1000)
-        b = 0.8 * a + 0.6 * rng.standard_normal(1000)
-        x, y = np.round(a, digits), np.round(b, digits)
-        dependent.append(KSG(algorithm=algorithm).estimate(x, y).nats)
-        independent.append(KSG(algorithm=algorithm).estimate(x, rng.permutation(y)).nats)
-        exact.append(KSG(algorithm=algorithm).estimate(a, b).nats)
-    # Rounding to whole standard deviations itself loses information: .40 of .51 is left (plug-in of 10^6 draws).
-    assert np.mean(dependent) == pytest.approx(0.40 if digits == 0 else np.mean(exact), abs=0.06)
-    assert np.mean(independent) == pytest.approx(0.0, abs=0.06)
+    a = rng.standard_normal(500)
+    b = 0.8 * a + 0.6 * rng.standard_normal(500)
+    smooth, rounded = (KSG(algorithm=algorithm).estimate(np.round(a, d), np.round(b, d)) for d in (12, 1))
+    assert smooth.reason == ""
+    assert rounded.reason.startswith("ties in ")
+    assert rounded.reason.endswith("% of rows: use Mixture")
 
 
 def test_ross_of_discrete_states_is_the_table_of_counts():
@@ -207,7 +280,7 @@ def test_degenerate_inputs_are_named_or_flagged():
     assert Ross().estimate(x, np.ones(30, dtype=int)).reason == "a single class"
     assert Ross().estimate(x, np.r_[1, np.zeros(29, dtype=int)]).reason == "class has fewer than 2 rows"
     few = KSG(k=5).estimate(x, x[:, 0], np.r_[np.zeros(27), [1, 2, 3]])
-    assert few.reason == "fewer than k rows in other groups"
+    assert few.reason == "fewer than k other groups"
     with pytest.raises(ValueError, match="classes"):
         KSG().estimate(x, ["a", "b"] * 15)
     with pytest.raises(ValueError, match="k must"):

@@ -36,3 +36,22 @@ def test_what_it_cannot_do_is_refused_or_flagged():
     assert "seed=0" in estimate.signature
     assert "nats" in estimate.signature
     assert [e.nats for e in NPEET().estimate_many(x[None], y)] == [estimate.nats]
+
+
+def test_a_jackknife_over_blocks_gives_its_error():
+    # 40 samples of correlation .8: their spread is what the jackknife of one must find, within a third.
+    values, errors = [], []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        x = rng.standard_normal(200)
+        y = 0.8 * x + 0.6 * rng.standard_normal(200)
+        values.append(NPEET().estimate(x, y).nats)
+        if seed < 8:
+            errors.append(NPEET(blocks=10).estimate(x, y).standard_error)
+    assert 0.67 < np.mean(errors) / np.std(values) < 1.5
+    assert NPEET(blocks=10).estimate(x, y).nats == values[-1]
+    assert np.isnan(NPEET().estimate(x, y).standard_error)
+    with pytest.raises(ValueError, match="blocks must be 0 or at least 2"):
+        NPEET(blocks=1)
+    with pytest.raises(ValueError, match="lower k or blocks"):
+        NPEET(blocks=2).estimate(x, np.r_[np.ones(5, dtype=int), np.zeros(195, dtype=int)])

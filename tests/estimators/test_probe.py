@@ -47,13 +47,15 @@ def test_interval_covers_the_truth(hidden_positions):
     assert np.mean(inside) >= 0.9
 
 
-def test_xor_positions_read_nothing(xor_states):
+def test_a_linear_reader_sees_nothing_of_xor_and_the_default_nearly_all(xor_states):
     rng = np.random.default_rng(0)
     y = np.arange(2000) % 2
     for _ in range(4):
-        estimate = Probe().estimate(xor_states(y, 64, rng), y)
+        states = xor_states(y, 64, rng)
+        estimate = Probe(members=("linear", "smooth")).estimate(states, y)
         assert abs(estimate.nats) <= 0.01
         assert abs(estimate.lower_bound) <= max(3 * estimate.standard_error, 2e-3)
+        assert Probe().estimate(states, y).lower_bound > 0.3
 
 
 @pytest.mark.parametrize(("n", "width", "prior"), [(600, 64, [0.5, 0.5]), (800, 32, [0.2, 0.8]), (600, 32, [0.25] * 4)])
@@ -62,7 +64,9 @@ def test_independence_reads_nothing_on_average(n, width, prior):
     units = [Unit(x=rng.standard_normal((n, width)), y=rng.choice(len(prior), n, p=prior)) for _ in range(16)]
     found = Probe().estimate_many(units)
     assert abs(np.mean([estimate.nats for estimate in found])) <= 0.01
-    assert np.mean([estimate.lower_bound for estimate in found]) <= 0.001
+    bounds = np.array([estimate.lower_bound for estimate in found])
+    # With features from fits that saw the nest it was .0025 and more over its error, whatever the number of units.
+    assert bounds.mean() <= 0.001 + 2 * bounds.std(ddof=1) / np.sqrt(len(bounds))
     # Signed and hardly ever tied.
     assert len({estimate.lower_bound for estimate in found}) == 16
     assert min(estimate.lower_bound for estimate in found) < 0
@@ -234,18 +238,21 @@ def test_hyper_parameters_are_checked_and_named():
         Probe(folds=1)
     with pytest.raises(ValueError, match="members"):
         Probe(members=("quadratic",))
-    assert Probe(seed=4).signature == "probe|members=linear+smooth|folds=10|seed=4"
+    with pytest.raises(ValueError, match="at least one linear"):
+        Probe(members=("gaussian",))
+    assert Probe(seed=4).signature == "probe|members=linear+smooth+gaussian+polynomial|folds=10|seed=4"
 
 
 def test_gate_and_level_by_hand():
     assert gate(-1.0, 0.1) == 0.0
-    assert gate(0.2, 0.1) == pytest.approx(0.8)  # z = 2
+    assert gate(0.2, 0.1) == pytest.approx(0.5)  # z = 2
+    assert gate(0.4, 0.1) == pytest.approx(16 / 17)  # z = 4
     assert gate(0.2, 0.0) == 1.0
-    # mid = .3, mid2 = .25, r = .9**-2 = 1.2346, r / (4 - r) = .44643: .3 + .44643 * .05 = .32232; gate .8 of the way
+    # mid = .3, mid2 = .25, r = .9**-2 = 1.2346, r / (4 - r) = .44643: .3 + .44643 * .05 = .32232; gate .5 of the way
     level = corrected_level(
         held_out=0.2, in_sample=0.4, held_out_half=0.1, in_sample_half=0.4, folds=10, standard_error=0.1, ceiling=0.6
     )
-    assert level == pytest.approx(0.2 + 0.8 * 0.12232, abs=1e-5)
+    assert level == pytest.approx(0.2 + 0.5 * 0.12232, abs=1e-5)
     capped = corrected_level(
         held_out=0.2, in_sample=0.4, held_out_half=0.1, in_sample_half=0.4, folds=2, standard_error=0.0, ceiling=0.25
     )
@@ -256,7 +263,7 @@ def test_correction_is_added_to_the_error():
     rng = np.random.default_rng(0)
     y = np.arange(300) % 2
     estimate = Probe().estimate(rng.standard_normal((300, 40)) + 0.3 * y[:, None], y)
-    expected = np.hypot(estimate.standard_error, 0.25 * (estimate.nats - estimate.lower_bound))
+    expected = np.hypot(estimate.standard_error, 0.5 * (estimate.nats - estimate.lower_bound))
     assert level_standard_error(estimate) == pytest.approx(expected)
     assert np.isnan(level_standard_error(Probe().estimate(np.ones(5), np.ones(5))))
 
@@ -279,8 +286,9 @@ def test_states_larger_than_the_memory_used(tmp_path):
     tracemalloc.stop()
     # Means 0.5 apart with unit variance: 0.0306 nats by quadrature (conftest's information_on_a_line).
     assert estimate.nats == pytest.approx(0.0306, abs=0.005)
-    # Float64 states would take 102 MB; what grows with n is about 25 numbers a row, whatever the width.
-    assert peak < 0.6 * 8 * n * width
+    # Float64 states would take 102 MB; what grows with n is some 500 numbers a row, whatever the width:
+    # what 57 fits say of it, and its monomials.
+    assert peak < 8 * n * 600
 
 
 def test_blocks_do_not_change_the_value(monkeypatch):

@@ -44,7 +44,7 @@ def test_a_users_estimator_joins_by_name():
         register_estimator("", Always)
 
 
-@pytest.mark.parametrize("name", ["probe", "ross", "ksg", "npeet"])
+@pytest.mark.parametrize("name", ["probe", "probe-knn", "ross", "ksg", "mixture", "npeet"])
 def test_every_member_follows_the_protocol(name):
     estimator = make_estimator(name)
     assert isinstance(estimator, MIEstimator)
@@ -54,25 +54,22 @@ def test_every_member_follows_the_protocol(name):
     assert [e.nats for e in estimator.estimate_many(x, y)] == [estimator.estimate(unit, y).nats for unit in x]
 
 
+@pytest.mark.parametrize("name", ["copula", "gaussian", "regression", "discrete", "scikit-learn"])
+def test_members_for_other_outputs_and_states_follow_it_too(name):
+    estimator = make_estimator(name, seed=1)
+    assert isinstance(estimator, MIEstimator)
+    x, y = RNG.standard_normal((2, 60, 1)), RNG.standard_normal(60)
+    if name == "discrete":
+        x, y = x > 0, y > 0
+    assert [e.nats for e in estimator.estimate_many(x, y)] == [estimator.estimate(unit, y).nats for unit in x]
+
+
 def test_unknown_names_and_options_are_named():
-    with pytest.raises(ValueError, match="choose one of ksg, npeet, probe, ross"):
+    with pytest.raises(ValueError, match=r"choose one of copula, discrete, gaussian, ksg, .*probe, .*ross"):
         make_estimator("prob")
     with pytest.raises(ValueError, match="does not take these options"):
         make_estimator("ross", neighbours=3)
     assert make_estimator("ross", k=7) == Ross(k=7)
-
-
-def test_the_rule_for_people_in_a_hurry():
-    y = np.arange(200) % 2
-    assert mutual_information(RNG.standard_normal((200, 2)), y).signature == "ross|k=5"
-    assert mutual_information(RNG.standard_normal((200, 6)), y, seed=3).signature == Probe(seed=3).signature
-    assert (
-        mutual_information(RNG.standard_normal((50, 2)), np.arange(50) % 2).signature == Probe().signature
-    )  # 25 a class
-    assert mutual_information(RNG.standard_normal((200, 2)), RNG.standard_normal(200)).signature == "ksg1|k=5"
-    assert mutual_information(RNG.standard_normal((200, 2)), np.zeros(200, dtype=int)).reason == "a single class"
-    with pytest.raises(ValueError, match=r"bin y at quantiles"):
-        mutual_information(RNG.standard_normal((200, 5)), RNG.standard_normal(200))
 
 
 def test_xor_of_two_positions_is_seen_together_only():

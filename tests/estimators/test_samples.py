@@ -77,6 +77,11 @@ def test_groups_are_numbered_by_appearance():
     assert as_groups(None, 4) is None
 
 
+def test_groups_of_one_row_each_are_independent_rows():
+    assert as_groups([7, 2, 9], 3) is None
+    assert as_groups([7, 2, 7], 3) is not None
+
+
 def test_units_take_both_forms_and_no_mixture():
     x, y = RNG.standard_normal((3, 20, 2)), np.arange(20) % 2
     units = as_units(x, y, np.arange(20))

@@ -8,6 +8,7 @@ from mi_attention.estimators.stack import (
     COEFFICIENT_LIMIT,
     fit_coefficients,
     nested_coefficients,
+    own_log_ratios,
     smoothed_log_probabilities,
 )
 
@@ -73,3 +74,18 @@ def test_smoothed_probabilities_sum_to_one_and_bound_the_loss():
     np.testing.assert_allclose(np.exp(logs).sum(axis=0), 1.0)
     np.testing.assert_allclose(logs[:, 1], log_prior, atol=1e-12)
     assert logs.min() >= np.log(0.01 * 0.2) - 1e-9
+
+
+def test_own_ratios_are_those_of_the_probabilities():
+    evidence, log_prior, codes = problem(2, 3)
+    logs = smoothed_log_probabilities(evidence, log_prior, 0.01)
+    expected = logs[:, codes, np.arange(300)] - log_prior[codes]
+    np.testing.assert_allclose(own_log_ratios(evidence, log_prior, codes, 0.01), expected, atol=1e-12)
+
+
+def test_blocks_of_rows_change_nothing(monkeypatch):
+    evidence, log_prior, codes = problem(3, 4)
+    fold = np.arange(300) % 5
+    whole = nested_coefficients(evidence, log_prior, codes, fold, 5)
+    monkeypatch.setattr("mi_attention.estimators.stack.BLOCK_NUMBERS", 300)
+    np.testing.assert_allclose(nested_coefficients(evidence, log_prior, codes, fold, 5), whole, atol=1e-9)

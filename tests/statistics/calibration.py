@@ -336,6 +336,10 @@ def seeds_case(seeds: int, noise: Callable[..., np.ndarray], kind: str) -> Calla
 
 def pairs_case(kind: str, seeds: int, *, bootstrap: bool = False) -> Callable[[Rng], tuple[float, float, float]]:
     def draw(rng: Rng) -> tuple[float, float, float]:
+        if kind == "both wide":
+            pairs = pair_gaps(*sim.unrelated_skewed(rng, seeds, 6))
+            resolved = [2.0, np.inf]
+            return ends(concordance_by_gap(pairs, [0.5, 1.0], resolution_edges=resolved, n_resamples=0))
         pairs = pair_gaps(*sim.planted_wide_gaps(rng, seeds, 12))
         if kind == "tau":
             return ends(tau_above_gap(pairs, [0.15]).iloc[1:])
@@ -515,6 +519,8 @@ def cases() -> list[Case]:
     ):
         for seeds in (5, 8):
             cover(label, f"P2, S = {seeds}", pairs_case(kind, seeds), truth=None)
+    for runs in (60, 300):
+        cover("P(concordant), both gaps wide", f"unrelated, S = {runs}", pairs_case("both wide", runs), truth=0.5)
     made.append(
         Case(
             "P(concordant), percentile bootstrap over seeds (beside)",

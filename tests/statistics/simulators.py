@@ -119,6 +119,13 @@ def planted_wide_gaps(
     return information, (attention + 0.01) / (levels.max() + 1.01)
 
 
+def unrelated_skewed(rng: np.random.Generator, seeds: int, length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Null with few large values in both: MI (S, T), attention (S, T), and errors (S, T(T − 1)/2) of gaps of MI."""
+    information = rng.exponential(size=(seeds, length)) ** 2
+    attention = rng.dirichlet(np.full(length, 0.5), size=seeds)
+    return information, attention, np.full((seeds, length * (length - 1) // 2), 0.3)
+
+
 def null_edges(rng: np.random.Generator, seeds: int = 1, length: int = 20) -> tuple[np.ndarray, np.ndarray]:
     """N2 cut from a longer course, so that first and last position are no neighbours, as in real sequences."""
     longer = _profiles(rng, 2 * seeds, 4 * length, smooth=True, shared=0.0)[:, :length]

@@ -41,7 +41,7 @@ def test_concordance_by_hand() -> None:
     # Two runs. Pairs as above: gaps .75 (−), .25 (+), 1 (tie); m = (3, 2, 1), a = (.5, .2, .1): .6 +, .8 +, .2 +.
     pairs = pair_gaps([[3, 1, 1], [3, 2, 1]], [[0.2, 0.8, 0.0], [0.5, 0.2, 0.1]])
     found = concordance_by_gap(pairs, [0, 0.5, 1])
-    np.testing.assert_allclose(found["estimate"], [1.0, 0.5])  # (1 + 1)/2 and (0 + 1)/2
+    np.testing.assert_allclose(found["estimate"], [1.0, 2 / 3])  # 2 of 2, and 2 of 3: not the mean of 0 and 1
     np.testing.assert_array_equal(found["n_pairs"], [2, 3])
     np.testing.assert_allclose(found["degenerate_share"], [0, 0.25])
     assert list(found.columns) == [*RESULT_COLUMNS, *GAP_COLUMNS]
@@ -65,7 +65,10 @@ def test_tau_at_zero_is_the_measure_and_rises_only_above_the_planted_gap(simulat
     rng = np.random.default_rng(2)
     m, a = np.round(rng.standard_normal((4, 15)), 1), np.round(rng.random((4, 15)), 1)
     found = tau_above_gap(pair_gaps(m, a), [0.0, 0.3])
-    assert found["estimate"].iloc[0] == pytest.approx(np.mean(somers_d(a, m).values))
+    untied = [np.count_nonzero(np.subtract.outer(row, row)) for row in a]
+    assert found["estimate"].iloc[0] == pytest.approx(np.average(somers_d(a, m).values, weights=untied))
+    one = tau_above_gap(pair_gaps(m[0], a[0]), [0.0])["estimate"]
+    np.testing.assert_allclose(one, [somers_d(a[:1], m[:1]).values[0], kendall_tau_b(a[:1], m[:1]).values[0]])
     pairs = pair_gaps(*simulate.planted_wide_gaps(rng, 20, 20, step=0.4))
     shares = concordance_by_gap(pairs, [0.0, 0.1, 0.51, 1.0])["estimate"]
     assert shares.iloc[0] < 0.65
@@ -81,6 +84,28 @@ def test_ties_of_information_separate_d_and_tau_b() -> None:
     np.testing.assert_allclose(found["degenerate_share"], [1 / 3, 1 / 3])
 
 
+def test_pairs_count_alike_whatever_run_they_are_of(simulate: ModuleType) -> None:
+    # Unrelated orders. Where both gaps are large, one position makes many concordant pairs or one discordant one:
+    # a mean of runs' own shares would be .44.
+    pairs = pair_gaps(*simulate.unrelated_skewed(np.random.default_rng(3), 3000, 6))
+    found = concordance_by_gap(pairs, [0.5, 1.0], resolution_edges=[2.0, np.inf]).iloc[0]
+    inside = (pairs.gap > 0.5) & (pairs.resolution > 2)
+    kept = inside.any(axis=1)
+    shares = ((pairs.agreement > 0) & inside)[kept].sum(axis=1) / inside[kept].sum(axis=1)
+    assert shares.mean() < 0.47
+    assert found["ci_low"] < 0.5 < found["ci_high"]
+    assert found["ci_high"] - found["ci_low"] < 0.06
+
+
+def test_the_interval_is_that_of_resampled_runs(simulate: ModuleType) -> None:
+    pairs = pair_gaps(*simulate.planted_wide_gaps(np.random.default_rng(4), 200, 12))
+    found = concordance_by_gap(pairs, [0.0, 0.15, 0.3], rng=1)
+    for bound in ("low", "high"):
+        width = found["ci_high"] - found["ci_low"]
+        assert ((found[f"ci_{bound}"] - found[f"bootstrap_{bound}"]).abs() < 0.1 * width).all()
+    assert concordance_by_gap(pairs, [0.0, 0.15], n_resamples=0)["bootstrap_low"].isna().all()
+
+
 def test_runs_without_pairs_or_order_are_undefined_not_zero() -> None:
     pairs = pair_gaps([[1, 2, 3], [2, 2, 2]], [[1, 2, 3], [1, 2, 3]])
     found = tau_above_gap(pairs, [0.0, 0.9])
@@ -89,7 +114,10 @@ def test_runs_without_pairs_or_order_are_undefined_not_zero() -> None:
     assert np.isnan(found["estimate"].iloc[2])
     empty = concordance_by_gap(pairs, [2.0, 3.0]).iloc[0]
     assert np.isnan(empty["estimate"])
-    assert empty["reason"] == "no seed with a defined value"
+    assert empty["reason"] == "no such pair"
+    unordered = tau_above_gap(pair_gaps([[2, 2, 2]], [[1, 2, 3]]), [0.0])
+    assert unordered["estimate"].isna().all()
+    assert (unordered["reason"] == "no pair that information orders").all()
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,262 @@
+"""Mutual information of two continuous vectors: an elliptical copula, and what neighbours see beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mi_attention.estimators.canonical import best_ridge, cross_fit_canonical
+from mi_attention.estimators.elliptical import fit_elliptical, full_rank, gaussian_information
+from mi_attention.estimators.features import with_cosines
+from mi_attention.estimators.folds import stratified_folds
+from mi_attention.estimators.gaussian import UNBOUNDED, Gaussian
+from mi_attention.estimators.labels import as_measurements
+from mi_attention.estimators.parts import neighbour_bias, within_parts
+from mi_attention.estimators.samples import (
+    as_groups,
+    as_states,
+    check_finite,
+    cluster_standard_error,
+    count_independent,
+    run_each,
+    warn_if_small,
+)
+from mi_attention.estimators.scores import normal_scores, varying_columns
+from mi_attention.interface import IntArray, MIEstimate, Unit
+
+__all__ = ["Copula", "Reading"]
+
+Matrix = NDArray[np.float64]
+
+# Independent rows a column for an unshrunk elliptical copula, and a part of the rows for neighbours.
+ROWS_PER_COLUMN = 4
+ROWS_PER_PART = 50
+# Columns of x and y together up to which neighbours see all of them.
+NEAR_WIDTH = 6
+# Canonical pairs that neighbours look at: of the columns themselves, and of nonlinear features of them.
+LINEAR_PAIRS = (1, 2)
+KERNEL_PAIRS = (1, 2, 3)
+FEATURES = 200
+# A reading replaces the copula only where it exceeds it by so many standard errors of their paired difference. There
+# are up to six; over 60 samples (500 rows, 1 x 1) without dependence the largest of four had mean 1.2 and once 3.5.
+EVIDENCE = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """One way to read the dependence.
+
+    Attributes:
+        name: ``gaussian``, ``student(ν)``, ``linear(m)``, ``kernel(m)`` or ``all``.
+        nats: Its level.
+        local: ``(n,)`` pointwise values in nats, up to a constant.
+        reference_error: Standard error in nats of a bias measured on a reference sample.
+    """
+
+    name: str
+    nats: float
+    local: Matrix
+    reference_error: float = 0.0
+
+
+@dataclass(frozen=True)
+class Copula:
+    """I(x; y) in nats of continuous x and y of any dimension, by the reading of the dependence that the data support.
+
+    All columns become normal scores of their ranks first, which changes no mutual information and takes heavy tails,
+    bounds and units away. Then:
+
+    1. *Elliptical copula* of all columns, Gaussian or Student t, with the degrees of freedom that have the highest
+       held-out likelihood; its information is known in closed form and its sampling bias is taken off. With fewer
+       than 4 independent rows a column: the shrunk, held-out ``Gaussian`` on ranks.
+    2. *Nearest neighbours* (``KSG``) on a few coordinates, which see any dependence but are too low in many
+       dimensions: all columns where there are at most 6; the leading 1 or 2 canonical pairs, plus the Gaussian
+       information of the other pairs (Gaussian reading only); the leading 1 to 3 canonical pairs of random cosine
+       features of x and of y (a kernel canonical correlation), alone. Coordinates come from other rows. Both maps of
+       a fold are its own, so that neighbours are sought within one fold only: across folds x and y would share which
+       fold they are of. The bias of neighbours on linear coordinates is measured on a Gaussian sample of the same
+       size, dimension and information, and taken off; nonlinear coordinates may lie on a curve, where that would
+       take off too much, and stay as they are.
+    3. The elliptical value stands unless a neighbour reading exceeds it by 4 standard errors of their paired
+       difference; then the highest of those counts. Neighbours are low in many dimensions, so that the highest is the
+       nearest; near independence and where the copula is right nothing is chosen by its noise.
+
+    ``nats`` is signed and an estimate, ``lower_bound`` None. ``local`` are the pointwise values of the chosen reading
+    with a constant added so that their mean is ``nats``. The elliptical value can be too high where neither x nor y
+    follows the copula within itself although their correlations are strong; it cannot (in expectation, to 1/n) where
+    x or y is one column. Dependence without trace in linear or smooth low-dimensional features is not seen, for
+    example |w·x| among 100 columns. Ties (rounding, ReLU zeros) share their mean rank.
+
+    Measured (``tests/benchmarks/bmi.py``), mean / median / worst |error| in nats: on the 40 tasks of Beyond Normal at
+    n = 2000 .036 / .012 / .25, where KSG has .297 / .164 / .96 and canonical correlation .180 / .093 / 1.0; on 33
+    designs of our own (other dimensions up to 128, sizes, tails, maps; 9 of them without any dependence) .048 /
+    .016 / .33 against .215 / .108 / .73 and .240 / .045 / .98. Worst are vectors turned by their own length (.7 to .8
+    of 1.02) and |w·x| in 5 columns. 0.3 to 1.6 s each on one core.
+
+    Attributes:
+        folds: Of the held-out likelihood; at least 2, fewer where there are fewer groups.
+        parts: Parts that neighbours stay in, at least 2: their maps are fitted on the other parts.
+        k: Neighbours, at least 1.
+        seed: Of folds, features and reference samples.
+
+    References:
+        Kraskov, Stögbauer, Grassberger (2004); Ince et al. (2017), Gaussian copula; Czyż et al. (2023), Beyond Normal
+        (the t distribution's information); Bach, Jordan (2002), kernel canonical correlation; Rahimi, Recht (2007),
+        random features.
+    """
+
+    folds: int = 5
+    parts: int = 3
+    k: int = 5
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        """Check hyper-parameters."""
+        for name, least in (("folds", 2), ("parts", 2), ("k", 1)):
+            if getattr(self, name) < least:
+                raise ValueError(f"{name} must be at least {least}, got {getattr(self, name)}")
+
+    @property
+    def signature(self) -> str:
+        """Name, folds, parts, k and seed."""
+        return f"copula|folds={self.folds}|parts={self.parts}|k={self.k}|seed={self.seed}"
+
+    def estimate(self, x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> MIEstimate:
+        """Estimate I(x; y) in nats from ``x (n, d)`` or ``(n,)`` and continuous ``y (n,)`` or ``(n, dy)``.
+
+        Returns:
+            The signature ends with the reading that was chosen. Exactly 0 where x or y is constant, flagged in
+            ``reason``; undefined for fewer than 4 independent rows, and where x determines a direction of y.
+
+        Raises:
+            ValueError: bad input, and classes in y.
+        """
+        states = as_states(x)
+        n = len(states)
+        output = as_measurements(y, n, type(self).__name__)
+        instances = as_groups(groups, n)
+        check_finite(states)
+        a, b = varying_columns(states), varying_columns(output)
+        for values, reason in ((a, "constant state"), (b, "constant output")):
+            if values.shape[1] == 0:
+                return self._result(Reading("", 0.0, np.zeros(n)), reason, instances)
+        independent = count_independent(n, instances)
+        if independent < 4:
+            return MIEstimate.undefined("fewer than 4 independent rows", n=n, signature=self.signature)
+        warn_if_small(independent)
+        found = self.readings(normal_scores(a), normal_scores(b), instances)
+        if not np.isfinite(found[0].nats):
+            return MIEstimate.undefined(UNBOUNDED, n=n, signature=self.signature)
+        return self._result(_best(found, instances), "", instances)
+
+    @overload
+    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
+
+    @overload
+    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
+
+    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
+        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another."""
+        return run_each(self.estimate, units, y, groups)
+
+    def readings(self, x: Matrix, y: Matrix, groups: IntArray | None = None) -> list[Reading]:
+        """All readings of normal scores ``x (n, d)`` and ``y (n, dy)``, the elliptical one first."""
+        first = self._elliptical(x, y, groups)
+        if not np.isfinite(first.nats):
+            return [first]
+        return [first, *self._neighbours(x, y, groups, linear=first.name == "gaussian")]
+
+    def _elliptical(self, x: Matrix, y: Matrix, groups: IntArray | None) -> Reading:
+        n = len(x)
+        independent = count_independent(n, groups)
+        white_x, white_y = full_rank(x), full_rank(y)
+        columns = white_x.shape[1] + white_y.shape[1]
+        if independent < ROWS_PER_COLUMN * columns:
+            shrunk = Gaussian(scores="ranks", seed=self.seed).estimate(x, y, groups)
+            return Reading("gaussian", shrunk.nats, np.asarray(shrunk.local, dtype=np.float64))
+        if gaussian_information(x, y, corrected=False) == np.inf:
+            return Reading("gaussian", np.inf, np.zeros(n))
+        if columns < x.shape[1] + y.shape[1]:
+            # Columns that others determine have no copula density; principal axes carry the same information.
+            x, y = normal_scores(white_x), normal_scores(white_y)
+        fold = self._split(n, groups, min(self.folds, independent), 0)
+        copula = fit_elliptical(np.hstack([x, y]), x.shape[1], fold, self.seed, groups)
+        name = f"student({copula.degrees:.3g})" if np.isfinite(copula.degrees) else "gaussian"
+        name += "~" if copula.refitted else ""
+        return Reading(name, copula.information, copula.local)
+
+    def _neighbours(self, x: Matrix, y: Matrix, groups: IntArray | None, linear: bool) -> Iterator[Reading]:
+        n = len(x)
+        independent = count_independent(n, groups)
+        if independent < self.parts * ROWS_PER_PART:
+            return
+        part = self._split(n, groups, self.parts, 1)
+        owner = self._split(n, groups, 5, 2)
+        if x.shape[1] + y.shape[1] <= NEAR_WIDTH:
+            local = within_parts(x, y, np.zeros(n, dtype=np.int64), groups, self.k)
+            yield self._corrected("all", x, y, local, np.zeros(n, dtype=np.int64))
+        if linear and x.shape[1] + y.shape[1] > 2:
+            yield from self._linear(x, y, groups, part, owner)
+        rng = np.random.default_rng([self.seed, 3])
+        pairs = cross_fit_canonical(
+            with_cosines(x, FEATURES, rng), with_cosines(y, FEATURES, rng), part, pairs=max(KERNEL_PAIRS)
+        )
+        level = int(best_ridge(pairs, owner)[1].sum(axis=2).mean(axis=1).argmax())
+        for m in KERNEL_PAIRS:
+            a, b = normal_scores(pairs.x[level, :, :m]), normal_scores(pairs.y[level, :, :m])
+            local = within_parts(a, b, part, groups, self.k)
+            yield Reading(f"kernel({m})", float(local.mean()), local)
+
+    def _linear(
+        self, x: Matrix, y: Matrix, groups: IntArray | None, part: IntArray, owner: IntArray
+    ) -> Iterator[Reading]:
+        pairs = cross_fit_canonical(x, y, part)
+        ratios = best_ridge(pairs, owner)[1]
+        level = int(ratios.sum(axis=2).mean(axis=1).argmax())
+        count = ratios.shape[2]
+        enough = count_independent(len(x), groups) >= ROWS_PER_COLUMN * (x.shape[1] + y.shape[1])
+        for m in LINEAR_PAIRS:
+            if m > count:
+                return
+            a, b = normal_scores(pairs.x[level, :, :m]), normal_scores(pairs.y[level, :, :m])
+            reading = self._corrected(f"linear({m})", a, b, within_parts(a, b, part, groups, self.k), part)
+            others = ratios[level, :, m:].sum(axis=1)
+            rest = float(others.mean())
+            if enough and groups is None and m < count:
+                rest = max(0.0, gaussian_information(x, y) - gaussian_information(a, b))
+            yield replace(reading, nats=reading.nats + rest, local=reading.local + others)
+
+    def _corrected(self, name: str, x: Matrix, y: Matrix, local: Matrix, part: IntArray) -> Reading:
+        bias, error = neighbour_bias(x, y, float(local.mean()), part, self.k, self.seed)
+        return Reading(name, float(local.mean()) + bias, local, error)
+
+    def _split(self, n: int, groups: IntArray | None, count: int, stream: int) -> IntArray:
+        return stratified_folds(np.zeros(n, dtype=np.int64), groups, count, np.random.default_rng([self.seed, stream]))
+
+    def _result(self, reading: Reading, reason: str, groups: IntArray | None) -> MIEstimate:
+        return MIEstimate(
+            nats=reading.nats,
+            lower_bound=None,
+            local=reading.local + (reading.nats - reading.local.mean()),
+            standard_error=cluster_standard_error(reading.local, groups),
+            n=len(reading.local),
+            ceiling=None,
+            status="ok",
+            reason=reason,
+            signature=f"{self.signature}|{reading.name}" if reading.name else self.signature,
+            groups=groups,
+        )
+
+
+def _best(found: Sequence[Reading], groups: IntArray | None) -> Reading:
+    first = found[0]
+    above = []
+    for reading in found[1:]:
+        error = np.hypot(cluster_standard_error(reading.local - first.local, groups), reading.reference_error)
+        if reading.nats - first.nats > EVIDENCE * error:
+            above.append(reading)
+    return max(above, key=lambda reading: reading.nats, default=first)

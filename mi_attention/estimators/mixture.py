@@ -1,0 +1,104 @@
+"""The tie-aware nearest-neighbour estimator: discrete, continuous or mixed states and outputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+from numpy.typing import ArrayLike
+
+from mi_attention.estimators.joint_neighbours import Sides, joint_values
+from mi_attention.estimators.neighbour_estimate import constant_estimate, neighbour_estimate
+from mi_attention.estimators.neighbour_sides import CONSTANT, as_sides
+from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows
+from mi_attention.estimators.samples import as_groups, count_independent, run_each, warn_if_small
+from mi_attention.interface import MIEstimate, Unit
+
+__all__ = ["Mixture"]
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """k-nearest-neighbour estimate of I(x; y) in nats where x and y may be discrete, continuous or both at once.
+
+    Columns of numbers are centred and scaled; distances are Chebyshev; I(x; y) = I(y; x) exactly. *Categorical* sides,
+    whose values are all equally far apart and farther than any number, are strings, booleans, categoricals, a column of
+    integers in which half the rows or more repeat a value, float columns of two values, and float columns of up to 20
+    repeated values beside more than one other column. Integers that are amounts or grades rather than names: pass them
+    as floats.
+
+    Without ties the value is ``KSG(algorithm=1)``. Where rows coincide (duplicates, discrete values, ReLU zeros) they
+    are a cell of a table of counts, in digamma form; where several rows share the rim (rounding) counts are taken part
+    of the way across it, so that no noise need be added. Two Gaussians (correlation 0 and .8, n = 300 and 1000, k = 3)
+    rounded to 0.01 to 0.2 standard deviations moved the mean by at most 0.02 nats (0.03 where both share one lattice).
+    The form of the original paper is consistent but read up to 0.9 nats too much there: its open balls lose the whole
+    rim of a lattice.
+
+    The value is signed, never clipped. A class of k rows or fewer reads about nothing, and a table of names with more
+    cells than rows too little (30 by 30 in 500 rows at independence: −0.10; ``Discrete`` warns there). An atom in the
+    midst of a density is told from it slowly: half of 1500 rows on one value, at one standard deviation, cost 0.14 of
+    0.95 nats. Biased low where the dependence is strong or the joint dimension above about 5. ``lower_bound`` is None:
+    no bound.
+
+    With ``groups`` (rows that share an instance) rows of one group are no neighbours of each other, and a group is one
+    neighbour at the distance of its nearest row; counts of groups are corrected by the mean number of rows that a group
+    shows in a ball (80 to 100 instances of 6 to 8 rows, from unrelated to near copies: within 0.04 nats).
+
+    Attributes:
+        k: Neighbours, at least 1.
+
+    References:
+        Gao, Kannan, Oh, Viswanath (2017), Estimating mutual information for discrete-continuous mixtures, algorithm 1.
+        Kraskov, Stögbauer, Grassberger (2004), Estimating mutual information, equation 8.
+    """
+
+    k: int = NEIGHBOURS
+
+    def __post_init__(self) -> None:
+        """Check hyper-parameters."""
+        check_neighbours(self.k)
+
+    @property
+    def signature(self) -> str:
+        """Name and k."""
+        return f"mixture|k={self.k}"
+
+    def estimate(self, x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> MIEstimate:
+        """Estimate I(x; y) in nats from ``x (n, d)`` or ``(n,)`` and ``y (n,)``, ``(n, dy)`` or labels.
+
+        Returns:
+            Exactly 0 where a numeric side is constant, flagged in ``reason``; undefined for a single class, for a class
+            of labels in fewer than two rows (groups), and where there are k groups or fewer.
+
+        Raises:
+            ValueError: bad input, and k ≥ n.
+        """
+        first, second = as_sides(x=x, y=y)
+        n = len(first.values)
+        instances = as_groups(groups, n)
+        refuse_few_rows(self.k, n)
+        ceilings = [side.entropy for side in (first, second) if side.entropy is not None]
+        ceiling = min(ceilings) if ceilings else None
+        for side in (first, second):
+            reason = side.obstacle(instances)
+            if reason in CONSTANT:
+                return constant_estimate(reason, n, instances, self.signature, ceiling)
+            if reason:
+                return MIEstimate.undefined(reason, n=n, signature=self.signature, ceiling=ceiling)
+        independent = count_independent(n, instances)
+        if independent - 1 < self.k:
+            return MIEstimate.undefined("fewer than k other groups", n=n, signature=self.signature, ceiling=ceiling)
+        warn_if_small(independent)
+        local = joint_values(Sides(first.values, second.values), self.k, instances).local
+        return neighbour_estimate(local, instances, self.signature, ceiling)
+
+    @overload
+    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
+
+    @overload
+    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
+
+    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
+        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another."""
+        return run_each(self.estimate, units, y, groups)

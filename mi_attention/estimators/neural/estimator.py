@@ -1,0 +1,271 @@
+"""Neural bounds as an estimator: input, folds, one batch of critics, and what the numbers mean."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from mi_attention.estimators.folds import groups_per_class, stratified_folds
+from mi_attention.estimators.labels import as_classes, as_continuous, is_discrete
+from mi_attention.estimators.neural.options import COMPARED, CriticOptions
+from mi_attention.estimators.rows import StandardisedRows, standardise
+from mi_attention.estimators.samples import (
+    as_array,
+    as_groups,
+    as_states,
+    as_units,
+    cluster_standard_error,
+    count_independent,
+    warn_if_small,
+)
+from mi_attention.interface import FloatArray, IntArray, MIEstimate, Unit
+
+__all__ = ["Neural"]
+
+# Bounds whose held-out value is a lower bound in expectation.
+LOWER_BOUNDS = ("nwj", "infonce")
+
+# Float32 numbers of states, and of one step's hidden layers, held at a time (32 MiB each): more gains nothing.
+BATCH_NUMBERS = 2**23
+
+
+@dataclass(frozen=True, eq=False)
+class _Prepared:
+    x: NDArray[np.float32]
+    y: NDArray[np.float32] | IntArray
+    classes: int
+    groups: IntArray | None
+    fold: IntArray
+    folds: int
+    ceiling: float | None
+
+
+@dataclass(frozen=True)
+class Neural(CriticOptions):
+    """Variational bound on I(x; y) in nats from a neural critic T(x, y), for classes or continuous y.
+
+    The rows are cut into ``folds`` parts, whole groups together. For each part a critic is trained on the others but
+    the next, stopped by the next, and judged on the part itself; all parts of all units train as one batch. So every
+    row has a held-out ``local`` value, and the raw value is their mean.
+
+    **Product of the marginals.** Continuous y: all pairs of rows of one part that share no group. Rows of a group are
+    not independent, so they are no such pairs; without groups all pairs of different rows are. Classes: the critic is
+    asked for every class, and classes are weighted by their rows in the part, outside of the row's group and with the
+    row itself: the sum over all pairs of the part, exactly, at the cost of C scores a row. With the row itself among
+    its product samples MINE, NWJ and InfoNCE stay lower bounds where they are, since joint and product are then nearer
+    (Kullback-Leibler divergence is convex), and without groups none of them can exceed H(Y).
+
+    **What the numbers mean.**
+
+    - ``"infonce"`` (default): ``lower_bound`` is a lower bound in expectation. With classes it is H(Y) minus
+      the held-out cross-entropy of the classifier q(y|x) ∝ p(y) exp T, at most H(Y). With continuous y it cannot exceed
+      log B for B rows in a part (``reason`` warns within 1 nat of it): use more rows, fewer folds or another bound.
+    - ``"nwj"``: ``lower_bound`` is a lower bound in expectation, without ceiling for continuous y. High variance: of
+      order exp(I)/n, and worse where the critic is wrong, so that single values can be far below 0.
+    - ``"mine"``: ``lower_bound`` is None, since minus the log of a mean over finitely many pairs is biased upwards: a
+      bound in the limit only. High variance like NWJ for continuous y. Trained with the moving average that removes
+      the bias of its gradient.
+    - ``"smile"``: clipping trades variance for bias in either direction: no bound. ``lower_bound`` is None.
+
+    ``nats`` is the raw value, signed; with classes at most H(Y), where a higher raw value is named in ``reason``. It is
+    low by what the critic could not learn from these rows. A critic that never beats a constant one on the
+    validation rows is that constant, and its part reads exactly 0. ``local`` is the pointwise log ratio T_ii − log Z,
+    plus the row's share in the error of Z for all but InfoNCE (``losses.pointwise``); ``standard_error`` is its, by
+    group. It holds for these critics: that they would differ on other rows is not in it.
+
+    Edge cases: a single class is undefined with ceiling 0; fewer than 6 independent rows, or a class in fewer than 3
+    groups, are undefined; a constant state or output is exactly 0 and flagged in ``reason``.
+
+    A seed gives one number, whatever the number of workers. A unit's value does not depend on the units beside it
+    beyond rounding of float32: 1e-6 nats in the tests. torch is loaded at the first estimate; its global generator and
+    its number of threads are left alone.
+
+    References: see ``losses`` and ``critics``.
+    """
+
+    @property
+    def signature(self) -> str:
+        """Bound, critic, and whatever changes the number."""
+        smile = f"|clip={self.clip:g}" if self.bound == "smile" else ""
+        average = f"|average={self.average_rate:g}" if self.bound == "mine" else ""
+        return (
+            f"{self.bound}{smile}{average}|critic={self.critic or 'auto'}{self.hidden}|folds={self.folds}"
+            f"|batch={self.batch}|steps={self.steps}/{self.patience}/{self.interval}|rate={self.learning_rate:g}"
+            f"|decay={self.weight_decay:g}|seed={self.seed}"
+        )
+
+    def estimate(self, x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> MIEstimate:
+        """Estimate I(x; y) in nats.
+
+        Args:
+            x: ``(n, d)`` or ``(n,)`` states. Never written.
+            y: ``(n,)`` classes (integers, strings, booleans, categoricals, floats that repeat), or ``(n,)`` or
+                ``(n, dy)`` continuous values; ``labels.is_discrete`` tells them apart.
+            groups: ``(n,)`` instance of each row where rows are not independent.
+
+        Raises:
+            ValueError: NaN or infinity (the row is named), shapes that do not match.
+        """
+        return self._estimate_all([(x, y, groups)])[0]
+
+    @overload
+    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
+
+    @overload
+    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
+
+    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
+        """Estimate many units, trained together: the values of one call of ``estimate`` a unit, within 1e-6 nats.
+
+        Args:
+            units: A sequence of ``Unit`` (sizes may differ), or states ``(U, n, d)`` with one ``y``.
+            y: ``(n,)`` or, continuous, ``(n, dy)``; with states ``(U, n, d)``.
+            groups: ``(n,)``, with states ``(U, n, d)``.
+        """
+        if y is not None and (wide := as_array("y", y)).ndim == 2:
+            # A Unit holds one output a row; several columns go round it.
+            listed = as_units(units, wide[:, 0], groups)
+            return self._estimate_all([(unit.x, wide, unit.groups) for unit in listed])
+        return self._estimate_all([(unit.x, unit.y, unit.groups) for unit in as_units(units, y, groups)])
+
+    def _estimate_all(self, inputs: Sequence[tuple[Any, Any, Any]]) -> list[MIEstimate]:
+        results: dict[int, MIEstimate] = {}
+        alike: dict[tuple[int, int, int], list[tuple[int, _Prepared]]] = {}
+        for index, given in enumerate(inputs):
+            unit = self._prepare(*given)
+            if isinstance(unit, MIEstimate):
+                results[index] = unit
+            else:
+                width_y = 0 if unit.classes else unit.y.shape[1]
+                alike.setdefault((unit.x.shape[1], unit.classes, width_y), []).append((index, unit))
+        for (width, classes, _), members in alike.items():
+            pairs = (classes or self.batch) if self.critic_for(classes) == "concatenated" else 1
+            numbers = self.folds * self.batch * (width + 2 * self.hidden * pairs)
+            size = max(1, BATCH_NUMBERS // max(numbers, max(unit.x.size for _, unit in members)))
+            for start in range(0, len(members), size):
+                results.update(self._train_and_judge(members[start : start + size]))
+        return [results[index] for index in range(len(inputs))]
+
+    def _train_and_judge(self, members: Sequence[tuple[int, _Prepared]]) -> dict[int, MIEstimate]:
+        # Loaded here so that the package, and the terminal's --help, answer without torch.
+        from mi_attention.estimators.neural.parts import Sample
+        from mi_attention.estimators.neural.training import cross_fitted_terms
+
+        samples = [
+            Sample(
+                x=unit.x,
+                y=unit.y,
+                classes=unit.classes,
+                groups=unit.groups,
+                fold=unit.fold,
+                folds=unit.folds,
+            )
+            for _, unit in members
+        ]
+        local = cross_fitted_terms(self, samples)
+        return {index: self._result(unit, terms) for (index, unit), terms in zip(members, local, strict=True)}
+
+    def _prepare(self, x: Any, y: Any, groups: Any) -> _Prepared | MIEstimate:
+        """A unit ready for its critics, or the estimate where there is nothing to train."""
+        states = as_states(x)
+        n = len(states)
+        instances = as_groups(groups, n)
+        wide = as_array("y", y)
+        discrete = is_discrete(wide) and not (wide.ndim == 2 and wide.shape[1] > 1)
+        labels = as_classes(y, n) if discrete else None
+        output = None if labels is not None else standardise(as_continuous(y, n))
+        ceiling = None if labels is None else labels.entropy
+        rows = standardise(states)
+        if labels is not None and len(labels.classes) < 2:
+            return MIEstimate.undefined("a single class", n=n, signature=self.signature, ceiling=0.0)
+        if rows.constant:
+            return self._nothing(n, "constant state", ceiling, instances)
+        if output is not None and output.constant:
+            return self._nothing(n, "constant output", None, instances)
+        pieces = count_independent(n, instances)
+        kind = "rows" if instances is None else "groups"
+        folds = min(self.folds, pieces // 2)
+        if folds < 3:
+            reason = f"fewer than 6 independent {kind}"
+            return MIEstimate.undefined(reason, n=n, signature=self.signature, ceiling=ceiling)
+        codes = np.zeros(n, dtype=np.int64) if labels is None else labels.codes
+        fold = stratified_folds(codes, instances, folds, np.random.default_rng([self.seed, 0]))
+        if labels is not None:
+            reason = ""
+            if int(groups_per_class(codes, instances).min()) < 3:
+                reason = f"class has fewer than 3 {kind}"
+            elif not _every_class_trains(codes, fold, folds):
+                reason = "a class is missing from the training part of a fold"
+            if reason:
+                return MIEstimate.undefined(reason, n=n, signature=self.signature, ceiling=ceiling)
+        warn_if_small(pieces)
+        return _Prepared(
+            x=_rows(rows),
+            y=codes if output is None else _rows(output),
+            classes=0 if labels is None else len(labels.classes),
+            groups=instances,
+            fold=fold,
+            folds=folds,
+            ceiling=ceiling,
+        )
+
+    def _nothing(self, n: int, reason: str, ceiling: float | None, groups: IntArray | None) -> MIEstimate:
+        return self._make(np.zeros(n), 0.0, 0.0, reason, ceiling, groups)
+
+    def _result(self, unit: _Prepared, local: FloatArray) -> MIEstimate:
+        value, reason = float(local.mean()), ""
+        nats = value if unit.ceiling is None else min(value, unit.ceiling)
+        if nats < value:
+            reason = f"raw value {value:.4f} above H(Y)"
+        if self.bound == "infonce" and unit.ceiling is None:
+            ceiling = _log_rows(unit)
+            if value > ceiling - 1:
+                reason = f"near its ceiling log B = {ceiling:.2f}"
+        return self._make(local, nats, cluster_standard_error(local, unit.groups), reason, unit.ceiling, unit.groups)
+
+    def _make(
+        self,
+        local: FloatArray,
+        nats: float,
+        standard_error: float,
+        reason: str,
+        ceiling: float | None,
+        groups: IntArray | None,
+    ) -> MIEstimate:
+        return MIEstimate(
+            nats=nats,
+            lower_bound=float(local.mean()) if self.bound in LOWER_BOUNDS else None,
+            local=local,
+            standard_error=standard_error,
+            n=len(local),
+            ceiling=ceiling,
+            status="ok",
+            reason=reason,
+            signature=self.signature,
+            groups=groups,
+        )
+
+
+def _log_rows(unit: _Prepared) -> float:
+    """Log of the rows among which InfoNCE chooses in the smallest part."""
+    smallest = int(np.bincount(unit.fold, minlength=unit.folds).min())
+    return math.log(smallest / math.ceil(smallest / COMPARED))
+
+
+def _every_class_trains(codes: IntArray, fold: IntArray, folds: int) -> bool:
+    """Whether the training rows of every critic, all folds but two neighbours, hold every class."""
+    table = np.bincount(fold * (codes.max() + 1) + codes, minlength=folds * (codes.max() + 1)).reshape(folds, -1)
+    return bool((table.sum(axis=0) - table - np.roll(table, -1, axis=0) > 0).all())
+
+
+def _rows(standardised: StandardisedRows) -> NDArray[np.float32]:
+    """All rows, standardised in float64, as float32."""
+    rows = np.empty((standardised.n, standardised.width), dtype=np.float32)
+    for start, stop, block in standardised.blocks():
+        rows[start:stop] = block
+    return rows
