@@ -31,7 +31,19 @@ covariances) give features to Gaussians, one a class, and to a quadratic logisti
 coefficients of at least 0 decides, unit by unit, what each of them is worth. Models that learn with coefficients of
 free sign see only features from fits that saw none of the rows they are tested on, not even among the trained ones.
 
-**Measured**: PLACEHOLDER
+**Measured** at d = 128, N = 2000 on designs with known information (``tests/benchmarks/accuracy.py``), 20 positions from
+0 to .75 H(Y), five draws on which nothing was tuned; mean Kendall tau of ``nats`` with the truth / mean RMSE in nats:
+
+========================================= =========== ===========
+design                                    2 classes   4 classes
+========================================= =========== ===========
+differences in mean                       .99 / .012  .99 / .021
+half of the positions antipodal (XOR)     .94 / .023  .97 / .033
+the same with t(3) nuisance               .95 / .020  .96 / .032
+the same in states of 20 factors          .96 / .023  .98 / .032
+========================================= =========== ===========
+
+A linear reader orders the last three with .2 to .3.
 
 **Discriminants or ridge-logistic regression?** Mean held-out nats over 6 data sets of 2 classes each at d = 128, same
 folds and same stack coefficient (``tests/benchmarks/linear_probe.py``):

@@ -24,6 +24,9 @@ __all__ = ["NESTED_FOLDS", "CrossFit", "Prepared", "cross_fit"]
 # features of fits on .6 of the rows and read those of fits on .9: four classes of mixed kinds then lose .06 of tau.
 NESTED_FOLDS = 10
 
+# More rows than this teach the few dozen coefficients of the curved models nothing, and their features need memory.
+FITTING_ROWS = 2**15
+
 # Evidence of all parts of up to so many numbers (16 MiB) is kept; more is computed again when it is needed again.
 KEPT_EVIDENCE = 2**21
 
@@ -78,6 +81,10 @@ def cross_fit(unit: Prepared, members: Sequence[str], curved: tuple[str, ...] = 
         members: Linear members, names in ``MEMBERS``.
         curved: Models on top of them, names in ``reading.CURVED``.
     """
+    return _score(unit, _fit_members(unit, members), curved)
+
+
+def _fit_members(unit: Prepared, members: Sequence[str]) -> list[LinearFits]:
     training = TrainingUnit(
         rows=unit.rows,
         codes=unit.labels.codes,
@@ -85,7 +92,7 @@ def cross_fit(unit: Prepared, members: Sequence[str], curved: tuple[str, ...] = 
         parts=unit.parts,
         moments=moments_of_parts(unit.rows, unit.labels.codes, len(unit.labels.classes), unit.parts),
     )
-    return _score(unit, [MEMBERS[name].fit(training) for name in members], curved)
+    return [MEMBERS[name].fit(training) for name in members]
 
 
 def _score(unit: Prepared, fits: Sequence[LinearFits], curved: tuple[str, ...]) -> CrossFit:
@@ -98,12 +105,12 @@ def _score(unit: Prepared, fits: Sequence[LinearFits], curved: tuple[str, ...]) 
     views = _Views(unit, fits, subspaces)
     nests = parts.nests if bends else min(NESTED_FOLDS, parts.folds)
     owner = parts.fold % nests
-    test, test_half, *training = views.held(
-        [parts.fold, parts.folds + parts.half, *(_without_nest(parts) if bends else ())]
-    )
+    test, test_half = views.held_out(parts.fold), views.held_out(parts.folds + parts.half)
     if subspaces is not None:
         searched = isinstance(unit.rows, PrincipalRows) and not is_whole(unit.rows)
-        models = fit_curved(test, training, curved, log_prior, codes, owner, with_scores=searched)
+        chosen = _fitting_rows(len(codes))
+        training = views.without_nests(chosen)
+        models = fit_curved(test, training, curved, log_prior, codes[chosen], owner[chosen], with_scores=searched)
         scores, reading = curved_reading(test, models, log_prior, codes, owner)
         scores_half, reading_half = curved_reading(test_half, models, log_prior, codes, owner)
     else:
@@ -121,6 +128,13 @@ def _score(unit: Prepared, fits: Sequence[LinearFits], curved: tuple[str, ...]) 
         reading=reading,
         reference=None if subspaces is None else subspaces.projection[0],
     )
+
+
+def _fitting_rows(n: int) -> IntArray:
+    """Rows from which the curved models learn their few coefficients: all, or so many drawn at random."""
+    if n <= FITTING_ROWS:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(n).choice(n, FITTING_ROWS, replace=False))
 
 
 def _subspaces(rows: PrincipalRows, codes: IntArray, parts: Parts) -> Subspaces:
@@ -148,7 +162,7 @@ def _without_nest(parts: Parts) -> list[IntArray]:
 
 @dataclass(frozen=True, eq=False)
 class _Views:
-    """What the fits on all parts say of all rows: of those held out, and of those trained on."""
+    """What the fits on all parts say of the rows: of those held out, and of those trained on."""
 
     unit: Prepared
     fits: Sequence[LinearFits]
@@ -156,37 +170,67 @@ class _Views:
     kept: list[tuple[int, int, NDArray[np.float64], NDArray[np.float64] | None]] = field(default_factory=list)
 
     def blocks(self) -> Iterator[tuple[int, int, NDArray[np.float64], NDArray[np.float64] | None]]:
-        """Start, stop, evidence ``(m, P, C, b)`` and coordinates ``(P, b, r)`` of consecutive blocks of rows."""
+        """Start, stop, evidence ``(m, P, C, b)`` and coordinates ``(P, b, r)`` of folds and halves, block by block."""
         if self.kept:
             yield from self.kept
             return
-        count, classes, rows = self.unit.parts.count, len(self.unit.labels.classes), self.unit.rows
-        numbers = count * (len(self.fits) * classes + (0 if self.subspaces is None else RANK))
+        rows, main = self.unit.rows, slice(0, self.unit.parts.main)
+        numbers = self.unit.parts.main * (len(self.fits) * len(self.unit.labels.classes) + RANK)
         for start, stop, block in rows.blocks(4 * numbers):
-            evidence = evidence_of_all(self.fits, block)
-            coordinates = None if self.subspaces is None else self.subspaces.coordinates_of_all(block)
+            evidence, coordinates = self._of(block, main)
             if numbers * rows.n <= KEPT_EVIDENCE:
                 self.kept.append((start, stop, evidence, coordinates))
             yield start, stop, evidence, coordinates
 
-    def held(self, part_of: Sequence[IntArray]) -> list[Held]:
-        """Rows as the part of each sees them; without coordinates for a linear reader.
+    def held_out(self, part_of: IntArray) -> Held:
+        """Every row as the part of a fold or half sees it; without coordinates for a linear reader."""
+        n = self.unit.rows.n
+        result = self._empty(n)
+        for start, stop, evidence, coordinates in self.blocks():
+            _look_up(
+                result, np.arange(start, stop), evidence, coordinates, part_of[start:stop], np.arange(stop - start)
+            )
+        return result
 
-        Args:
-            part_of: For each result, ``(n,)`` the part for every row; −1 leaves zeros.
-        """
-        n, classes = self.unit.rows.n, len(self.unit.labels.classes)
-        evidence = np.zeros((len(part_of), len(self.fits), classes, n))
+    def without_nests(self, chosen: IntArray) -> list[Held]:
+        """For each nest, the chosen rows (ascending) as fits see them that saw neither their nest nor this one."""
+        parts = self.unit.parts
+        pairs = slice(parts.main, parts.count)
+        wanted = [part_of[chosen] - parts.main for part_of in _without_nest(parts)]
+        result = [self._empty(len(chosen)) for _ in wanted]
+        for start, stop, block in self.unit.rows.blocks(4 * parts.count * (len(self.fits) + RANK)):
+            first, last = np.searchsorted(chosen, [start, stop])
+            evidence, coordinates = self._of(block[chosen[first:last] - start], pairs)
+            for held, part_of in zip(result, wanted, strict=True):
+                rows = np.flatnonzero(part_of[first:last] >= 0)
+                _look_up(held, first + rows, evidence, coordinates, part_of[first + rows], rows)
+        return result
+
+    def _of(self, block: NDArray[np.float64], parts: slice) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
+        fits = [LinearFits(fit.weight[parts], fit.bias[parts]) for fit in self.fits]
+        evidence = evidence_of_all(fits, block)
+        if self.subspaces is None:
+            return evidence, None
+        found = Subspaces(self.subspaces.centre[parts], self.subspaces.projection[parts])
+        return evidence, found.coordinates_of_all(block)
+
+    def _empty(self, n: int) -> Held:
         rank = 0 if self.subspaces is None else self.subspaces.projection.shape[2]
-        at = np.zeros((len(part_of), n, rank))
-        for start, stop, of_parts, coordinates in self.blocks():
-            for index, parts in enumerate(part_of):
-                rows = np.flatnonzero(parts[start:stop] >= 0)
-                chosen = parts[start:stop][rows]
-                evidence[index][:, :, start + rows] = np.moveaxis(of_parts[:, chosen, :, rows], 0, 2)
-                if coordinates is not None:
-                    at[index][start + rows] = coordinates[chosen, rows]
-        return [Held(evidence=one, coordinates=where) for one, where in zip(evidence, at, strict=True)]
+        return Held(np.zeros((len(self.fits), len(self.unit.labels.classes), n)), np.zeros((n, rank)))
+
+
+def _look_up(
+    target: Held,
+    at: IntArray,
+    evidence: NDArray[np.float64],
+    coordinates: NDArray[np.float64] | None,
+    part_of: IntArray,
+    rows: IntArray,
+) -> None:
+    """Write what the part of each row says of it to places of a result."""
+    target.evidence[:, :, at] = np.moveaxis(evidence[:, part_of, :, rows], 0, 2)
+    if coordinates is not None:
+        target.coordinates[at] = coordinates[part_of, rows]
 
 
 def _in_sample(

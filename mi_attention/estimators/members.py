@@ -88,9 +88,9 @@ class LinearMember:
     shrinkage: float | None
 
     def fit(self, unit: TrainingUnit) -> LinearFits:
-        """One batched solve for all parts."""
-        moments = unit.moments
-        weight, bias = discriminant(moments.counts, moments.sums, moments.scatter, shrinkage=self.shrinkage)
+        """Batched solves for all parts."""
+        found = [discriminant(*piece, shrinkage=self.shrinkage) for piece in unit.moments.pieces()]
+        weight, bias = (np.concatenate(each) for each in zip(*found, strict=True))
         return LinearFits(weight=weight, bias=bias)
 
 

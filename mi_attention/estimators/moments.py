@@ -19,6 +19,9 @@ from mi_attention.interface import BoolArray, IntArray
 
 __all__ = ["ClassMoments", "Parts", "moments_of_parts", "split_rows"]
 
+# Numbers of scatter matrices held at once: 8 MiB.
+PIECE_NUMBERS = 2**20
+
 
 @dataclass(frozen=True, eq=False)
 class Parts:
@@ -83,12 +86,26 @@ class ClassMoments:
     Attributes:
         counts: ``(P, C)`` rows of each class.
         sums: ``(P, C, d)`` sums of the rows of each class.
-        scatter: ``(P, d, d)`` sum of outer products of all rows, about the origin.
+        cells: ``(cells, d, d)`` sum of outer products of the rows of each cell, about the origin.
+        members: ``(P, cells)`` 1 where a part holds a cell, else 0.
     """
 
     counts: NDArray[np.float64]
     sums: NDArray[np.float64]
-    scatter: NDArray[np.float64]
+    cells: NDArray[np.float64]
+    members: NDArray[np.float64]
+
+    @property
+    def scatter(self) -> NDArray[np.float64]:
+        """``(P, d, d)`` sum of outer products of all rows of each part."""
+        return np.tensordot(self.members, self.cells, axes=1)
+
+    def pieces(self) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]]:
+        """Counts, sums and scatter of a few parts at a time: dozens of wide matrices at once would need gigabytes."""
+        size = max(1, PIECE_NUMBERS // self.cells[0].size)
+        for start in range(0, len(self.members), size):
+            some = slice(start, start + size)
+            yield self.counts[some], self.sums[some], np.tensordot(self.members[some], self.cells, axes=1)
 
 
 def split_rows(
@@ -150,10 +167,6 @@ def moments_of_parts(
             sums[index] += indicator @ piece
             scatter[index] += piece.T @ piece
     if parts is None:
-        return ClassMoments(counts=counts, sums=sums, scatter=scatter)
+        return ClassMoments(counts=counts, sums=sums, cells=scatter, members=np.ones((1, 1)))
     member = parts.of_cells().astype(np.float64)
-    return ClassMoments(
-        counts=member @ counts,
-        sums=np.tensordot(member, sums, axes=1),
-        scatter=np.tensordot(member, scatter, axes=1),
-    )
+    return ClassMoments(counts=member @ counts, sums=np.tensordot(member, sums, axes=1), cells=scatter, members=member)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from mi_attention.estimators.logistic import fit_logistic
 from mi_attention.estimators.quadratic import gaussian_coefficients, monomials
+from mi_attention.estimators.samples import row_blocks
 from mi_attention.estimators.stack import fit_coefficients, nested_coefficients
 from mi_attention.interface import BoolArray, FloatArray, IntArray
 
@@ -49,6 +50,12 @@ class Features:
     centre: NDArray[np.float64]
     reduction: NDArray[np.float64]
     scale: NDArray[np.float64]
+
+    @property
+    def powers(self) -> int:
+        """Number of monomials p."""
+        width = len(self.scale)
+        return 1 + width + width * (width + 1) // 2
 
     def of(self, evidence: NDArray[np.float64], coordinates: NDArray[np.float64]) -> NDArray[np.float64]:
         """``(b, p)`` monomials of the features of rows with evidence ``(m, C, b)`` and coordinates ``(b, r)``."""
@@ -161,8 +168,8 @@ def fit_curved(
         training: For each nest, the rows as fits see them that saw neither the row nor the nest.
         curved: Names of ``CURVED``.
         log_prior: ``(C,)``.
-        codes: ``(n,)`` classes.
-        owner: ``(n,)`` nest of each row.
+        codes: ``(n',)`` classes of the training rows.
+        owner: ``(n',)`` nest of each.
         with_scores: Whether linear scores are features too; not where the coordinates hold all there is.
     """
     classes = len(log_prior)
@@ -203,11 +210,13 @@ def curved_reading(
     nests = models.coefficients.shape[1]
     first = nested_coefficients(held.evidence, log_prior, codes, owner, nests)
     linear, base = _stacked(first, owner, held.evidence), first.mean(axis=0)
-    powers = models.features.own_scale(held.evidence, held.coordinates)
+    features = models.features.scaled_to(held.evidence, held.coordinates)
     candidates = np.empty((len(models.coefficients), *linear.shape))
-    for nest in range(nests):
-        rows = owner == nest
-        candidates[:, :, rows] = np.swapaxes(powers[rows] @ models.coefficients[:, nest], 1, 2)
+    for start, stop in row_blocks(len(codes), features.powers):
+        powers = features.of(held.evidence[:, :, start:stop], held.coordinates[start:stop])
+        for nest in range(nests):
+            rows = np.flatnonzero(owner[start:stop] == nest)
+            candidates[:, :, start + rows] = np.swapaxes(powers[rows] @ models.coefficients[:, nest], 1, 2)
     candidates[models.with_linear] += linear
     members = np.concatenate([held.evidence, candidates])
     final = nested_coefficients(members, log_prior, codes, owner, nests)
@@ -215,7 +224,7 @@ def curved_reading(
     own, extra = stack[: len(base)], stack[len(base) :]
     reading = Reading(
         weights=own + extra[models.with_linear].sum() * base,
-        features=models.features.scaled_to(held.evidence, held.coordinates),
+        features=features,
         coefficients=np.tensordot(extra, models.coefficients.mean(axis=1), axes=1),
         stack=stack,
     )

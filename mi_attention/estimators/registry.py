@@ -11,6 +11,7 @@ from mi_attention.estimators.discrete import Discrete
 from mi_attention.estimators.gaussian import Gaussian
 from mi_attention.estimators.ksg import KSG
 from mi_attention.estimators.mixture import Mixture
+from mi_attention.estimators.neural import Neural
 from mi_attention.estimators.npeet import NPEET
 from mi_attention.estimators.probe import Probe
 from mi_attention.estimators.probe_knn import ProbeKNN
@@ -31,6 +32,7 @@ _FACTORIES: dict[str, Callable[..., MIEstimator]] = {
     "copula": Copula,
     "regression": Regression,
     "discrete": Discrete,
+    "neural": Neural,
     "npeet": NPEET,
     "scikit-learn": ScikitLearn,
 }

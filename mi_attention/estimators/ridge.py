@@ -79,7 +79,7 @@ def _variance(shares: Matrix) -> float:
 
 def _augmented(moments: ClassMoments) -> Matrix:
     """``(P, d + 1, d + 1)`` sums of outer products of the rows with a 1 at their end."""
-    count, width = moments.scatter.shape[0], moments.scatter.shape[1]
+    count, width = len(moments.members), moments.cells.shape[1]
     grams = np.empty((count, width + 1, width + 1))
     grams[:, :-1, :-1] = moments.scatter
     grams[:, -1, :-1] = grams[:, :-1, -1] = moments.sums.sum(axis=1)

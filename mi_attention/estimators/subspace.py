@@ -22,8 +22,8 @@ RANK = 4
 ALL_COORDINATES = 6
 # Higher-order orthogonal iterations; the subspace no longer moves after five to eight.
 ITERATIONS = 8
-# Numbers of class covariances held at once: 32 MiB.
-PART_NUMBERS = 2**22
+# Numbers of class covariances held at once: 8 MiB.
+PART_NUMBERS = 2**20
 # Classes beyond the commonest are compared as one: the memory of their covariances grows with their number.
 COMPARED_CLASSES = 8
 

@@ -83,7 +83,13 @@ TABLE = [
     Member("regression", {"folds": 4}, "numbers", folds=True, features=True, costly=True),
     Member("discrete", {}, "classes", counts=True, swaps=True),
     Member("discrete", {"correction": "none"}, "classes", counts=True, swaps=True, independence=0.03),
-    Member("neural", {"hidden": 8, "batch": 32, "steps": 40, "folds": 3}, "both", trained=True, costly=True),
+    Member(
+        "neural",
+        {"hidden": 8, "batch": 32, "steps": 100, "folds": 3, "learning_rate": 5e-3},
+        "both",
+        trained=True,
+        costly=True,
+    ),
     Member("npeet", {}, "both", grouped=False, pointwise=False, noisy=True, independence=0.12),
     Member("scikit-learn", {}, "both", width=1, grouped=False, pointwise=False, noisy=True, independence=0.06),
 ]

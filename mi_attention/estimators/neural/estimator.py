@@ -76,14 +76,40 @@ class Neural(CriticOptions):
     low by what the critic could not learn from these rows. A critic that never beats a constant one on the
     validation rows is that constant, and its part reads exactly 0. ``local`` is the pointwise log ratio T_ii − log Z,
     plus the row's share in the error of Z for all but InfoNCE (``losses.pointwise``); ``standard_error`` is its, by
-    group. It holds for these critics: that they would differ on other rows is not in it.
+    group. It is that of the held-out mean given the critics: that they would differ on other rows is not in it, which
+    for MINE and NWJ at high information is most of their spread (table, correlation .99).
+
+    **Measured** with the defaults at N = 2000, nats; mean over 4 draws of one column each, 2 draws of 10 columns:
+
+    ======================  =====  ===========  ===========  =======  =====
+    Gaussian pairs          truth  MINE         NWJ          InfoNCE  SMILE
+    ======================  =====  ===========  ===========  =======  =====
+    1 column, rho 0         0      -.001        -.001        -.001    -.001
+    1 column, rho .5        .144   .128         .127         .129     .126
+    1 column, rho .9        .830   .744         .737         .800     .782
+    1 column, rho .99       1.959  1.415 ± .29  1.201 ± .37  1.885    1.828
+    10 columns, rho 0       0      .000         .000         .000     .000
+    10 columns, rho .3      .472   .390         .392         .385     .375
+    10 columns, rho .6      2.231  1.952        1.957        2.041    1.907
+    ======================  =====  ===========  ===========  =======  =====
+
+    Classes, d = 128, 20 positions of 0 to 0.75 H(Y) with linear class differences, one draw; Kendall tau / RMSE:
+
+    =========  ==========  ==========  ==========  ==========
+    classes    MINE        NWJ         InfoNCE     SMILE
+    =========  ==========  ==========  ==========  ==========
+    2          .99 / .059  .99 / .059  .99 / .051  1.0 / .060
+    4          .98 / .091  .98 / .091  .99 / .081  .98 / .083
+    =========  ==========  ==========  ==========  ==========
+
+    The order is right and the level low. An XOR-like state of d = 128 is found in part only, or not at all.
 
     Edge cases: a single class is undefined with ceiling 0; fewer than 6 independent rows, or a class in fewer than 3
     groups, are undefined; a constant state or output is exactly 0 and flagged in ``reason``.
 
     A seed gives one number, whatever the number of workers. A unit's value does not depend on the units beside it
-    beyond rounding of float32: 1e-6 nats in the tests. torch is loaded at the first estimate; its global generator and
-    its number of threads are left alone.
+    beyond rounding of float32: within 1e-8 nats where measured, 1e-6 in the tests. torch is loaded at the first
+    estimate; its global generator and its number of threads are left alone.
 
     References: see ``losses`` and ``critics``.
     """

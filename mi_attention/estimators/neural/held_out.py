@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import torch
 from torch import Tensor
 
@@ -12,15 +10,10 @@ from mi_attention.estimators.neural.objective import RowTerms, local_and_criteri
 from mi_attention.estimators.neural.options import CriticOptions
 from mi_attention.estimators.neural.parts import CriticBatch, Part
 
-__all__ = ["compared_rows", "judge"]
+__all__ = ["judge"]
 
 # Numbers of one hidden layer worked on at a time: 16 MiB, small against memory and large against call overhead.
 HIDDEN_NUMBERS = 2**22
-
-
-def compared_rows(rows: int, most: int) -> int:
-    """Rows in the largest of the near-equal blocks into which ``rows`` rows are dealt, none above ``most``."""
-    return math.ceil(rows / math.ceil(rows / most))
 
 
 @torch.no_grad()

@@ -7,7 +7,7 @@ import torch
 from mi_attention.estimators.folds import stratified_folds
 from mi_attention.estimators.neural import CriticOptions
 from mi_attention.estimators.neural.critics import initial_parameters, score
-from mi_attention.estimators.neural.held_out import compared_rows, judge
+from mi_attention.estimators.neural.held_out import judge
 from mi_attention.estimators.neural.losses import EXCLUDED, infonce, mine, nwj, smile
 from mi_attention.estimators.neural.options import COMPARED
 from mi_attention.estimators.neural.parts import CriticBatch, Sample
@@ -139,7 +139,6 @@ def test_a_judged_part_is_its_score_matrix(bound, critic):
 
 
 def test_large_parts_are_dealt_to_blocks():
-    assert [compared_rows(rows, 128) for rows in (100, 128, 129, 400)] == [100, 128, 65, 100]
     options = CriticOptions(bound="mine", hidden=8)
     batch = CriticBatch(options, [sample(240, 0, False)])
     parameters, every = random_parameters(options, batch), torch.arange(len(batch))
