@@ -31,8 +31,9 @@ covariances) give features to Gaussians, one a class, and to a quadratic logisti
 coefficients of at least 0 decides, unit by unit, what each of them is worth. Models that learn with coefficients of
 free sign see only features from fits that saw none of the rows they are tested on, not even among the trained ones.
 
-**Measured** at d = 128, N = 2000 on designs with known information (``tests/benchmarks/accuracy.py``), 20 positions from
-0 to .75 H(Y), five draws on which nothing was tuned; mean Kendall tau of ``nats`` with the truth / mean RMSE in nats:
+**Measured** at d = 128, N = 2000 on designs with known information (``tests/benchmarks/accuracy.py``), 20 positions
+from 0 to .75 H(Y), five draws on which nothing was tuned; mean Kendall tau of ``nats`` with the truth / mean RMSE in
+nats:
 
 ========================================= =========== ===========
 design                                    2 classes   4 classes
