@@ -60,7 +60,13 @@ def start(folder, toml, workers):
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
+        # A test run in the background of a script inherits that it ignores interrupts; a user's terminal does not.
+        preexec_fn=_heed_interrupts,
     )
+
+
+def _heed_interrupts():
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 @linux
