@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from mi_attention.estimators.joint_neighbours import Sides, joint_values
-from mi_attention.estimators.neighbour_estimate import constant_estimate, neighbour_estimate
-from mi_attention.estimators.neighbour_sides import CONSTANT, as_sides
+from mi_attention.estimators.neighbour_estimate import neighbour_estimate, nothing_between
+from mi_attention.estimators.neighbour_sides import as_sides
 from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows
-from mi_attention.estimators.samples import as_groups, count_independent, warn_if_small
+from mi_attention.estimators.samples import as_groups
 from mi_attention.interface import MIEstimate
 
 __all__ = ["ConditionalMixture"]
@@ -66,18 +66,9 @@ class ConditionalMixture:
         n = len(first.values)
         instances = as_groups(groups, n)
         refuse_few_rows(self.k, n)
-        ceilings = [side.entropy for side in (first, second) if side.entropy is not None]
-        ceiling = min(ceilings) if ceilings else None
-        for side in (first, second):
-            reason = side.obstacle(instances)
-            if reason in CONSTANT:
-                return constant_estimate(reason, n, instances, self.signature, ceiling)
-            if reason:
-                return MIEstimate.undefined(reason, n=n, signature=self.signature, ceiling=ceiling)
-        independent = count_independent(n, instances)
-        if independent - 1 < self.k:
-            return MIEstimate.undefined("fewer than k other groups", n=n, signature=self.signature, ceiling=ceiling)
-        warn_if_small(independent)
+        nothing, ceiling = nothing_between(first, second, instances, self.k, self.signature)
+        if nothing is not None:
+            return nothing
         given = condition.values if condition.values.shape[1] else None
         local = joint_values(Sides(first.values, second.values, given), self.k, instances).local
         reason = "" if given is not None else "constant condition: the unconditional value"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,19 +13,16 @@ from mi_attention.estimators.elliptical import fit_elliptical, full_rank, gaussi
 from mi_attention.estimators.features import with_cosines
 from mi_attention.estimators.folds import stratified_folds
 from mi_attention.estimators.gaussian import UNBOUNDED, Gaussian
-from mi_attention.estimators.labels import as_measurements
+from mi_attention.estimators.measured_pair import measured_pair
+from mi_attention.estimators.one_by_one import OneByOne
 from mi_attention.estimators.parts import neighbour_bias, within_parts
 from mi_attention.estimators.samples import (
-    as_groups,
-    as_states,
-    check_finite,
     cluster_standard_error,
     count_independent,
-    run_each,
     warn_if_small,
 )
-from mi_attention.estimators.scores import normal_scores, varying_columns
-from mi_attention.interface import IntArray, MIEstimate, Unit
+from mi_attention.estimators.scores import normal_scores
+from mi_attention.interface import IntArray, MIEstimate
 
 __all__ = ["Copula", "Reading"]
 
@@ -64,7 +60,7 @@ class Reading:
 
 
 @dataclass(frozen=True)
-class Copula:
+class Copula(OneByOne):
     """I(x; y) in nats of continuous x and y of any dimension, by the reading of the dependence that the data support.
 
     All columns become normal scores of their ranks first, which changes no mutual information and takes heavy tails,
@@ -135,33 +131,17 @@ class Copula:
         Raises:
             ValueError: bad input, and classes in y.
         """
-        states = as_states(x)
-        n = len(states)
-        output = as_measurements(y, n, type(self).__name__)
-        instances = as_groups(groups, n)
-        check_finite(states)
-        a, b = varying_columns(states), varying_columns(output)
-        for values, reason in ((a, "constant state"), (b, "constant output")):
-            if values.shape[1] == 0:
-                return self._result(Reading("", 0.0, np.zeros(n)), reason, instances)
-        independent = count_independent(n, instances)
+        pair = measured_pair(x, y, groups, type(self).__name__)
+        n, instances, independent = pair.n, pair.groups, pair.independent
+        if pair.constant:
+            return self._result(Reading("", 0.0, np.zeros(n)), pair.constant, instances)
         if independent < 4:
             return MIEstimate.undefined("fewer than 4 independent rows", n=n, signature=self.signature)
         warn_if_small(independent)
-        found = self.readings(normal_scores(a), normal_scores(b), instances)
+        found = self.readings(normal_scores(pair.x), normal_scores(pair.y), instances)
         if not np.isfinite(found[0].nats):
             return MIEstimate.undefined(UNBOUNDED, n=n, signature=self.signature)
         return self._result(_best(found, instances), "", instances)
-
-    @overload
-    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
-
-    @overload
-    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
-
-    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
-        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another."""
-        return run_each(self.estimate, units, y, groups)
 
     def readings(self, x: Matrix, y: Matrix, groups: IntArray | None = None) -> list[Reading]:
         """All readings of normal scores ``x (n, d)`` and ``y (n, dy)``, the elliptical one first."""

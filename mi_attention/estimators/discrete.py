@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mi_attention.estimators.labels import as_classes
+from mi_attention.estimators.one_by_one import OneByOne
 from mi_attention.estimators.samples import (
     SmallSampleWarning,
     as_array,
     as_groups,
     cluster_standard_error,
     count_independent,
-    run_each,
 )
-from mi_attention.interface import IntArray, MIEstimate, Unit
+from mi_attention.interface import IntArray, MIEstimate
 
 __all__ = ["Discrete", "joint_symbols"]
 
@@ -28,7 +27,7 @@ ROWS_PER_CELL = 2
 
 
 @dataclass(frozen=True)
-class Discrete:
+class Discrete(OneByOne):
     """I(x; y) in nats of discrete x and y from the counts of their joint values.
 
     - ``correction="none"``: the plug-in value, the information of the empirical table: in [0, min(H(x), H(y))], and
@@ -102,16 +101,6 @@ class Discrete:
         if self.correction == "miller-madow":
             local -= (len(counts) - states - len(labels.classes) + 1) / (2 * independent)
         return self._result(local, labels.entropy, "", instances)
-
-    @overload
-    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
-
-    @overload
-    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
-
-    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
-        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another."""
-        return run_each(self.estimate, units, y, groups)
 
     def _result(self, local: Any, ceiling: float, reason: str, groups: IntArray | None) -> MIEstimate:
         return MIEstimate(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,18 +11,14 @@ from numpy.typing import ArrayLike
 from mi_attention.estimators.canonical import best_ridge, cross_fit_canonical
 from mi_attention.estimators.elliptical import full_rank, gaussian_information
 from mi_attention.estimators.folds import stratified_folds
-from mi_attention.estimators.labels import as_measurements
+from mi_attention.estimators.measured_pair import measured_pair
+from mi_attention.estimators.one_by_one import OneByOne
 from mi_attention.estimators.samples import (
-    as_groups,
-    as_states,
-    check_finite,
     cluster_standard_error,
-    count_independent,
-    run_each,
     warn_if_small,
 )
-from mi_attention.estimators.scores import normal_scores, varying_columns
-from mi_attention.interface import IntArray, MIEstimate, Unit
+from mi_attention.estimators.scores import normal_scores
+from mi_attention.interface import IntArray, MIEstimate
 
 __all__ = ["UNBOUNDED", "Gaussian"]
 
@@ -34,7 +29,7 @@ ROWS_PER_COLUMN = 2
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class Gaussian(OneByOne):
     """I(x; y) in nats of Gaussian vectors x and y: −½ Σ log(1 − ρ_i²) over canonical correlations ρ_i.
 
     **Blind to everything but linear-Gaussian dependence**: a donut, an XOR, a shared scale read 0. Use ``Copula`` for
@@ -86,19 +81,14 @@ class Gaussian:
         Raises:
             ValueError: bad input, and classes in y.
         """
-        states = as_states(x)
-        n = len(states)
-        output = as_measurements(y, n, type(self).__name__)
-        instances = as_groups(groups, n)
-        check_finite(states)
-        a, b = varying_columns(states), varying_columns(output)
-        for values, reason in ((a, "constant state"), (b, "constant output")):
-            if values.shape[1] == 0:
-                return self._result(0.0, np.zeros(n), reason, instances)
-        independent = count_independent(n, instances)
+        pair = measured_pair(x, y, groups, type(self).__name__)
+        n, instances, independent = pair.n, pair.groups, pair.independent
+        if pair.constant:
+            return self._result(0.0, np.zeros(n), pair.constant, instances)
         if independent < 4:
             return MIEstimate.undefined("fewer than 4 independent rows", n=n, signature=self.signature)
         warn_if_small(independent)
+        a, b = pair.x, pair.y
         if self.scores == "ranks":
             a, b = normal_scores(a), normal_scores(b)
         columns = full_rank(a).shape[1] + full_rank(b).shape[1]
@@ -118,16 +108,6 @@ class Gaussian:
         if independent >= ROWS_PER_COLUMN * columns:
             level = gaussian_information(a, b) if instances is None else (plain + level) / 2
         return self._result(level, local, "", instances)
-
-    @overload
-    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
-
-    @overload
-    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
-
-    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
-        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another."""
-        return run_each(self.estimate, units, y, groups)
 
     def _result(self, nats: float, local: Any, reason: str, groups: IntArray | None) -> MIEstimate:
         return MIEstimate(

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, overload
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,16 +12,16 @@ from mi_attention.estimators.joint_neighbours import Sides, joint_values
 from mi_attention.estimators.labels import as_continuous
 from mi_attention.estimators.neighbour_estimate import constant_estimate, neighbour_estimate
 from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows, rescale
+from mi_attention.estimators.one_by_one import OneByOne
 from mi_attention.estimators.rectangles import rectangle_local
 from mi_attention.estimators.samples import (
     as_groups,
     as_states,
     check_finite,
     count_independent,
-    run_each,
     warn_if_small,
 )
-from mi_attention.interface import IntArray, MIEstimate, Unit
+from mi_attention.interface import IntArray, MIEstimate
 
 __all__ = ["KSG", "ksg_local"]
 
@@ -31,7 +30,7 @@ MANY_TIES = 0.1
 
 
 @dataclass(frozen=True)
-class KSG:
+class KSG(OneByOne):
     """k-nearest-neighbour estimate of I(x; y) in nats for continuous y of any dimension: exact, signed, never clipped.
 
     Columns of x and y are centred and scaled to unit variance (constant ones are left out), so that offset and scale
@@ -97,16 +96,6 @@ class KSG:
         local, tied = ksg_local(scaled, target, self.k, self.algorithm, instances)
         reason = f"ties in {tied:.0%} of rows: use Mixture" if tied > MANY_TIES else ""
         return neighbour_estimate(local, instances, self.signature, reason=reason)
-
-    @overload
-    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
-
-    @overload
-    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
-
-    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
-        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another."""
-        return run_each(self.estimate, units, y, groups)
 
 
 def ksg_local(

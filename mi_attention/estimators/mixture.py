@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
 
 from numpy.typing import ArrayLike
 
 from mi_attention.estimators.joint_neighbours import Sides, joint_values
-from mi_attention.estimators.neighbour_estimate import constant_estimate, neighbour_estimate
-from mi_attention.estimators.neighbour_sides import CONSTANT, as_sides
+from mi_attention.estimators.neighbour_estimate import neighbour_estimate, nothing_between
+from mi_attention.estimators.neighbour_sides import as_sides
 from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows
-from mi_attention.estimators.samples import as_groups, count_independent, run_each, warn_if_small
-from mi_attention.interface import MIEstimate, Unit
+from mi_attention.estimators.one_by_one import OneByOne
+from mi_attention.estimators.samples import as_groups
+from mi_attention.interface import MIEstimate
 
 __all__ = ["Mixture"]
 
 
 @dataclass(frozen=True)
-class Mixture:
+class Mixture(OneByOne):
     """k-nearest-neighbour estimate of I(x; y) in nats where x and y may be discrete, continuous or both at once.
 
     Columns of numbers are centred and scaled; distances are Chebyshev; I(x; y) = I(y; x) exactly. *Categorical* sides,
@@ -78,27 +77,8 @@ class Mixture:
         n = len(first.values)
         instances = as_groups(groups, n)
         refuse_few_rows(self.k, n)
-        ceilings = [side.entropy for side in (first, second) if side.entropy is not None]
-        ceiling = min(ceilings) if ceilings else None
-        for side in (first, second):
-            reason = side.obstacle(instances)
-            if reason in CONSTANT:
-                return constant_estimate(reason, n, instances, self.signature, ceiling)
-            if reason:
-                return MIEstimate.undefined(reason, n=n, signature=self.signature, ceiling=ceiling)
-        independent = count_independent(n, instances)
-        if independent - 1 < self.k:
-            return MIEstimate.undefined("fewer than k other groups", n=n, signature=self.signature, ceiling=ceiling)
-        warn_if_small(independent)
+        nothing, ceiling = nothing_between(first, second, instances, self.k, self.signature)
+        if nothing is not None:
+            return nothing
         local = joint_values(Sides(first.values, second.values), self.k, instances).local
         return neighbour_estimate(local, instances, self.signature, ceiling)
-
-    @overload
-    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
-
-    @overload
-    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
-
-    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
-        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another."""
-        return run_each(self.estimate, units, y, groups)

@@ -66,12 +66,14 @@ class Probe:
 
     Linear discriminants with two degrees of shrinkage are fitted on the training part of every fold, and their
     out-of-fold scores are stacked log-linearly with coefficients from nested folds. All folds come from one pass over
-    the rows (additive moments).
+    the rows (additive moments). Curved members (``"gaussian"``, ``"polynomial"``) read the leading linear scores and
+    the coordinates of a subspace in which classes differ (``subspace``, ``reading``), and join a last stack; all members
+    then read rows along their principal axes with tails cut at 3.5 standard deviations.
 
     What the fields of the result mean:
 
     - ``lower_bound``: H(Y) minus the out-of-fold cross-entropy, in nats; signed, uncapped, the mean of ``local``. A
-      lower bound of I(x; y) in expectation: *usable* information of a linear reader (Xu et al. 2020). H(Y) and the
+      lower bound of I(x; y) in expectation: information *usable* by these members (Xu et al. 2020). H(Y) and the
       prior in q are both the class shares of all rows, so that the mean of ``local`` is it exactly and no information
       reads about 0.
     - ``nats``: the bias-corrected level, an estimate and not a bound; never above H(Y); equal to ``lower_bound``
@@ -80,7 +82,9 @@ class Probe:
     - ``local``: support, log q(y|x) − log p(y). ``informativeness``: KL(q(·|x) ‖ p).
     - ``standard_error``: of ``lower_bound``, from sums by group.
 
-    The linear probe is blind to dependence without a linear trace: an XOR-like state reads 0.
+    ``Probe(members=("linear", "smooth"))`` is a linear reader, blind to dependence without a linear trace: an XOR-like
+    state reads 0. The polynomial serves up to 10 classes; curved members are left out where there are fewer than three
+    folds, and learn from 32,768 rows drawn at random where there are more.
 
     Edge cases: one class only is undefined with ceiling 0 (``"a single class"``), since one class among these rows
     does not show that there is only one; a class in fewer than two groups is undefined; a constant state is exactly
@@ -91,7 +95,8 @@ class Probe:
     Attributes:
         folds: Folds of the held-out value, at least 2; fewer where there are fewer groups.
         seed: Of the fold assignment.
-        members: Names of classifier families to stack, from ``members.MEMBERS``.
+        members: Names to stack: at least one of ``members.MEMBERS`` (``"linear"``, ``"smooth"``, ``"ridge"``), and any
+            of ``reading.CURVED``.
 
     References:
         Xu et al. (2020), A theory of usable information; Ethayarajh et al. (2022), equation 4 (pointwise).

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mi_attention.estimators.labels import as_classes
 from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours
+from mi_attention.estimators.one_by_one import OneByOne
 from mi_attention.estimators.probe import Probe
 from mi_attention.estimators.ross import Ross
-from mi_attention.estimators.samples import run_each
-from mi_attention.interface import FloatArray, MIEstimate, Unit
+from mi_attention.interface import FloatArray, MIEstimate
 
 __all__ = ["ProbeKNN", "out_of_fold_logits"]
 
 
 @dataclass(frozen=True)
-class ProbeKNN:
+class ProbeKNN(OneByOne):
     """``Ross`` on the out-of-fold logits of ``Probe``, in nats: I(logits; y) instead of the probe's likelihood.
 
     It sees what the probe's C − 1 logits carry whatever their calibration, so it differs from ``Probe`` where the
@@ -68,16 +66,6 @@ class ProbeKNN:
             return replace(nothing, signature=self.signature)
         logits = out_of_fold_logits(probabilities, as_classes(y, len(probabilities)).prior)
         return replace(Ross(k=self.k).estimate(logits, y, groups), signature=self.signature)
-
-    @overload
-    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
-
-    @overload
-    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
-
-    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
-        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another."""
-        return run_each(self.estimate, units, y, groups)
 
 
 def out_of_fold_logits(probabilities: FloatArray, prior: FloatArray) -> NDArray[np.float64]:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,18 +10,14 @@ from scipy.special import logsumexp
 
 from mi_attention.estimators.features import with_cosines
 from mi_attention.estimators.folds import stratified_folds
-from mi_attention.estimators.labels import as_measurements
+from mi_attention.estimators.measured_pair import measured_pair
+from mi_attention.estimators.one_by_one import OneByOne
 from mi_attention.estimators.samples import (
-    as_groups,
-    as_states,
-    check_finite,
     cluster_standard_error,
-    count_independent,
-    run_each,
     warn_if_small,
 )
-from mi_attention.estimators.scores import normal_scores, varying_columns
-from mi_attention.interface import IntArray, MIEstimate, Unit
+from mi_attention.estimators.scores import normal_scores
+from mi_attention.interface import IntArray, MIEstimate
 
 __all__ = ["REGRESSORS", "Regression"]
 
@@ -40,7 +34,7 @@ MARGINAL_NUMBERS = 2**22
 
 
 @dataclass(frozen=True)
-class Regression:
+class Regression(OneByOne):
     """I(x; y) in nats of a continuous output y, one column or several, from a cross-fitted conditional density.
 
     All columns become normal scores of their ranks. Regressions of y on x are fitted on the training part of every
@@ -97,20 +91,14 @@ class Regression:
         Raises:
             ValueError: bad input, and classes in y.
         """
-        states = as_states(x)
-        n = len(states)
-        output = as_measurements(y, n, type(self).__name__)
-        instances = as_groups(groups, n)
-        check_finite(states)
-        a, b = varying_columns(states), varying_columns(output)
-        for values, reason in ((a, "constant state"), (b, "constant output")):
-            if values.shape[1] == 0:
-                return self._result(np.zeros(n), reason, instances)
-        independent = count_independent(n, instances)
+        pair = measured_pair(x, y, groups, type(self).__name__)
+        n, instances, independent = pair.n, pair.groups, pair.independent
+        if pair.constant:
+            return self._result(np.zeros(n), pair.constant, instances)
         if independent < 2 * NESTED_FOLDS:
             return MIEstimate.undefined("fewer than 10 independent rows", n=n, signature=self.signature)
         warn_if_small(independent)
-        a, b = normal_scores(a), normal_scores(b)
+        a, b = normal_scores(pair.x), normal_scores(pair.y)
         fold = stratified_folds(
             np.zeros(n, dtype=np.int64),
             instances,
@@ -123,16 +111,6 @@ class Regression:
         spread = np.hstack([self._predict(name, a, surprise, fold, owner) for name in self.members])
         local = _log_ratio(means, spread, b, fold, owner)
         return self._result(local, "", instances)
-
-    @overload
-    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
-
-    @overload
-    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
-
-    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
-        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another."""
-        return run_each(self.estimate, units, y, groups)
 
     def _predict(self, name: str, x: Matrix, y: Matrix, fold: IntArray, owner: IntArray) -> Matrix:
         """``(n, dy)`` out-of-fold predictions of y."""

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,17 +12,17 @@ from mi_attention.estimators.class_neighbours import balls_by_tree, balls_of_gro
 from mi_attention.estimators.labels import as_classes
 from mi_attention.estimators.neighbour_estimate import constant_estimate, neighbour_estimate
 from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows, rescale
+from mi_attention.estimators.one_by_one import OneByOne
 from mi_attention.estimators.product_neighbours import balls_by_product
 from mi_attention.estimators.samples import (
     as_groups,
     as_states,
     check_finite,
     count_independent,
-    run_each,
     warn_if_small,
 )
 from mi_attention.estimators.ties import expected_digamma_of_rank
-from mi_attention.interface import IntArray, MIEstimate, Unit
+from mi_attention.interface import IntArray, MIEstimate
 
 __all__ = ["Ross", "ross_local"]
 
@@ -33,7 +31,7 @@ TREE_WIDTH = 4
 
 
 @dataclass(frozen=True)
-class Ross:
+class Ross(OneByOne):
     """k-nearest-neighbour estimate of I(x; y) in nats for classes y: exact neighbours, signed, never clipped.
 
     Columns are centred and scaled to unit variance first (constant ones are left out), so that offset and scale of a
@@ -105,16 +103,6 @@ class Ross:
         warn_if_small(count_independent(n, instances))
         local = ross_local(scaled, labels.codes, self.k, instances)
         return neighbour_estimate(local, instances, self.signature, ceiling)
-
-    @overload
-    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
-
-    @overload
-    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
-
-    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
-        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another."""
-        return run_each(self.estimate, units, y, groups)
 
 
 def ross_local(x: NDArray[np.float64], codes: IntArray, k: int, groups: IntArray | None = None) -> NDArray[np.float64]:

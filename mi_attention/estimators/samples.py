@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,7 +23,6 @@ __all__ = [
     "cluster_standard_error",
     "count_independent",
     "row_blocks",
-    "run_each",
     "warn_if_small",
 ]
 
@@ -160,11 +159,6 @@ def as_units(units: Any, y: Any = None, groups: Any = None) -> list[Unit]:
     output = as_array("y", y)
     instances = as_groups(groups, states.shape[1])
     return [Unit(x=unit, y=output, groups=instances) for unit in states]
-
-
-def run_each(estimate: Callable[..., Any], units: Any, y: Any, groups: Any) -> list[Any]:
-    """``estimate_many`` of an estimator that gains nothing from batching."""
-    return [estimate(unit.x, unit.y, unit.groups) for unit in as_units(units, y, groups)]
 
 
 def cluster_standard_error(local: FloatArray, groups: IntArray | None) -> float:

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.feature_selection import mutual_info_classif, mutual_info_regression
 
 from mi_attention.estimators.labels import as_classes, as_continuous, is_discrete
-from mi_attention.estimators.samples import as_states, check_finite, run_each
-from mi_attention.interface import MIEstimate, Unit
+from mi_attention.estimators.one_by_one import OneByOne
+from mi_attention.estimators.samples import as_states, check_finite
+from mi_attention.interface import MIEstimate
 
 __all__ = ["ScikitLearn"]
 
 
 @dataclass(frozen=True)
-class ScikitLearn:
+class ScikitLearn(OneByOne):
     """Numbers of scikit-learn as it gives them, in nats: ``mutual_info_classif`` for classes, else ``_regression``.
 
     One column of x and of y only: scikit-learn estimates each column alone, and a sum over columns is no information of
@@ -97,13 +97,3 @@ class ScikitLearn:
             reason="constant state" if constant else "scikit-learn gives no pointwise values",
             signature=self.signature,
         )
-
-    @overload
-    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
-
-    @overload
-    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
-
-    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
-        """Estimate a sequence of ``Unit``, or states ``(U, n, 1)`` with one ``y``, one after another."""
-        return run_each(self.estimate, units, y, groups)

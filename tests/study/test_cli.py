@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,6 +85,18 @@ def test_power_is_that_of_the_statistics(capsys):
 def test_version(capsys):
     assert cli.main(["--version"]) == 0
     assert capsys.readouterr().out.strip() == "0.1.0"
+
+
+def test_the_study_of_the_readme_can_be_planned(tmp_path, capsys):
+    readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
+    (study,) = re.findall(r"```toml\n(.*?)```", readme, flags=re.DOTALL)
+    (tmp_path / "study.toml").write_text(study, encoding="utf-8")
+    rows = [{"text": f"word{i % 7} thing{i % 5} {i}", "label": ("good", "bad")[i % 2]} for i in range(200)]
+    (tmp_path / "sst2.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
+    (tmp_path / "glove.txt").write_text("".join(f"word{i} " + "0.5 " * 49 + f"{i}\n" for i in range(7)))
+    assert cli.main(["study", str(tmp_path / "study.toml"), "--dry-run"]) == 0
+    # 2 encoders, 3 scores, 2 normalisers at 2 temperatures, 8 seeds.
+    assert "192 cells" in capsys.readouterr().err
 
 
 def test_a_dry_run_says_what_would_be_done(tmp_path, capsys):
