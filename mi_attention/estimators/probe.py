@@ -67,8 +67,8 @@ class Probe:
     Linear discriminants with two degrees of shrinkage are fitted on the training part of every fold, and their
     out-of-fold scores are stacked log-linearly with coefficients from nested folds. All folds come from one pass over
     the rows (additive moments). Curved members (``"gaussian"``, ``"polynomial"``) read the leading linear scores and
-    the coordinates of a subspace in which classes differ (``subspace``, ``reading``), and join a last stack; all members
-    then read rows along their principal axes with tails cut at 3.5 standard deviations.
+    the coordinates of a subspace in which classes differ (``subspace``, ``reading``), and join a last stack; all
+    members then read rows along their principal axes with tails cut at 3.5 standard deviations.
 
     What the fields of the result mean:
 
