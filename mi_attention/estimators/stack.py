@@ -27,8 +27,9 @@ COEFFICIENT_LIMIT = 3.0
 
 # Curvature added so that members with the same scores share the weight instead of leaving it undetermined.
 RIDGE = 1e-6
-# A step that promises to gain less than this many nats a row is the last one: far below any standard error.
-WORTHLESS = 1e-7
+# A step that promises to gain less than this many nats a row is the last one. Newton steps square what is missing:
+# less than 1e-7 after it, far below any standard error.
+WORTHLESS = 1e-5
 MAX_STEPS = 50
 SHORTEST = 1e-6
 # Numbers of one temporary while derivatives are summed over blocks of rows: 2 MiB, within the cache.

@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.linalg.lapack import dtrtri
 
 from mi_attention.estimators.axes import PrincipalRows
 from mi_attention.estimators.discriminant import oracle_approximating_shrinkage
@@ -97,11 +99,18 @@ def _subspaces_of(members: NDArray[np.float64], cells: _Moments, spread: NDArray
     within = np.einsum("pc,pcij->pij", share, covariances)
     whitening = _whitening(within, counts.sum(axis=1) - counts.shape[1])
     # Single precision from here on: directions are noisy in the second digit, and there are dozens of parts.
-    narrow, share = whitening.astype(np.float32), share.astype(np.float32)
-    differences = np.matmul(
-        np.matmul(np.swapaxes(narrow, 1, 2)[:, None], covariances.astype(np.float32)), narrow[:, None]
+    narrow = whitening.astype(np.float32)
+    covariances -= within[:, None]
+    differences = np.empty(covariances.shape, dtype=np.float32)
+    # Weighted by their shares, differences sum to 0, so that those of the commonest class need no products.
+    commonest = int(share.mean(axis=0).argmax())
+    others = [label for label in range(share.shape[1]) if label != commonest]
+    differences[:, others] = np.matmul(
+        np.matmul(np.swapaxes(narrow, 1, 2)[:, None], covariances[:, others].astype(np.float32)), narrow[:, None]
     )
-    differences -= np.einsum("pc,pcij->pij", share, differences)[:, None]
+    relative = (share[:, others] / share[:, [commonest]]).astype(np.float32)
+    differences[:, commonest] = -np.einsum("pc,pcij->pij", relative, differences[:, others])
+    share = share.astype(np.float32)
     differences *= np.sqrt(share)[..., None, None]
     centred = means - np.einsum("pc,pck->pk", share, means)[:, None]
     shifts = np.swapaxes(np.matmul(centred, whitening) * np.sqrt(2 * share)[..., None], 1, 2).astype(np.float32)
@@ -176,7 +185,8 @@ def _whitening(within: NDArray[np.float64], samples: NDArray[np.float64]) -> NDA
     diagonal = np.arange(width)
     # A little of the unit variance of the principal axes keeps classes without any spread invertible.
     shrunk[:, diagonal, diagonal] += (rho * level + 1e-6)[:, None]
-    return np.asarray(np.swapaxes(np.linalg.inv(np.linalg.cholesky(shrunk)), 1, 2))
+    # The transpose of a lower factor is an upper one in the order of LAPACK.
+    return np.stack([dtrtri(factor.T, lower=0)[0] for factor in np.linalg.cholesky(shrunk)])
 
 
 def _leading_directions(
@@ -185,7 +195,9 @@ def _leading_directions(
     """``(P, k, rank)`` orthonormal directions, strongest first."""
     parts, classes, width, _ = differences.shape
     energy = np.matmul(differences, differences).sum(axis=1)
-    directions = np.linalg.eigh(energy)[1][..., -rank:]
+    # Only the leading ones: a quarter of the time of all.
+    leading = [eigh(one, subset_by_index=(width - rank, width - 1), check_finite=False)[1] for one in energy]
+    directions = np.stack(leading)
     for _ in range(ITERATIONS):
         spread = np.matmul(differences, directions[:, None])
         flat = np.moveaxis(spread, 1, 2).reshape(parts, width, classes * rank)
