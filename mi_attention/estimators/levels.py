@@ -15,7 +15,7 @@ __all__ = ["corrected_level", "gate", "level_standard_error"]
 
 # Share of the correction that counts as uncertain; picked by experiment, for intervals that cover 90 % and more of
 # linear and antipodal designs at 2000 rows of 128 dimensions.
-CORRECTION_UNCERTAINTY = 0.5
+CORRECTION_UNCERTAINTY = 0.7
 # Held-out value, in standard errors, at which half of the correction is believed.
 HALF_TRUST = 2.0
 
@@ -66,7 +66,7 @@ def level_standard_error(estimate: MIEstimate) -> float:
     """Standard error of ``nats`` of a probe, larger than that of its held-out value.
 
     Returns:
-        sqrt(se² + (0.5 (nats − lower_bound))²); NaN where the estimate is undefined. The share 0.5 was picked on draws
+        sqrt(se² + (0.7 (nats − lower_bound))²); NaN where the estimate is undefined. The share 0.7 was picked on draws
         of 2000 rows of 128 dimensions; on others intervals covered .86 to 1.0 in designs with one or two kinds of
         signal, and .82 where the subspace misses much (``results/accuracy/required.md``).
     """

@@ -38,6 +38,7 @@ from mi_attention.estimators.members import MEMBERS
 from mi_attention.estimators.neural import Neural
 from mi_attention.report import write_table
 from tests.benchmarks.designs import draw
+from tests.benchmarks.neural_speed import critics_together, positions, units_together
 
 Call = Callable[[], object]
 
@@ -57,8 +58,7 @@ class Sizes:
     critics: int = 50
     critic_rows: int = 1000
     critic_width: int = 64
-    critic_steps: int = 500
-    loop_critics: int = 10
+    critic_steps: int = 300
     memory_rows: tuple[int, ...] = (12_500, 25_000, 50_000)
     growth_rows: tuple[int, ...] = (1000, 2000, 4000, 8000)
     growth_widths: tuple[int, ...] = (32, 64, 128, 256)
@@ -76,7 +76,6 @@ QUICK = Sizes(
     critic_rows=200,
     critic_width=8,
     critic_steps=40,
-    loop_critics=2,
     memory_rows=(1000, 2000),
     growth_rows=(250, 500, 1000),
     growth_widths=(16, 32, 64),
@@ -275,30 +274,20 @@ def probe(sizes: Sizes) -> list[Finding]:
 
 
 def neural(sizes: Sizes) -> list[Finding]:
-    """Critics of all units as one batch against one unit after another."""
-    x, y = hidden_states(sizes.critics, sizes.critic_rows, sizes.critic_width)
-    few = sizes.loop_critics
-    mine = Neural(bound="mine", steps=sizes.critic_steps, patience=sizes.critic_steps)
-    together: list[float] = []
-    alone: list[float] = []
-
-    def batch() -> None:
-        together[:] = [estimate.nats for estimate in mine.estimate_many(x, y)]
-
-    def loop() -> None:
-        alone[:] = [mine.estimate(states, y).nats for states in x[:few]]
-
-    mine.estimate(x[0], y)  # loads torch
-    times = take_turns({"batch": batch, "loop": loop}, 1)
-    ratio = (times["loop"] / few) / (times["batch"] / sizes.critics)
-    apart = float(np.abs(np.array(alone) - np.array(together[:few])).max())
-    where = f"({sizes.critic_rows}, {sizes.critic_width}), {sizes.critic_steps} steps"
+    """Critics of all units as one batch, against critic by critic and unit by unit (all folds of a unit together)."""
+    mine = Neural(bound="mine", steps=sizes.critic_steps)
+    Neural(bound="mine", steps=1).estimate(*(part[0] if part.ndim == 3 else part for part in positions(1, 60, 2)))
+    units = max(1, sizes.critics // mine.folds)
+    times = critics_together(mine, units, sizes.critic_rows, sizes.critic_width)
+    by_unit = units_together(mine, units, sizes.critic_rows, sizes.critic_width)
+    where = f"({sizes.critic_rows}, {sizes.critic_width}), at most {sizes.critic_steps} steps"
+    critics = units * mine.folds
     return [
-        Finding(
-            "neural", f"{sizes.critics} MINE critics together, {where}", times["batch"] / sizes.critics, "s / unit"
-        ),
-        Finding("neural", f"one after another (over {few}) / together, by unit", ratio, "ratio", least=5),
-        Finding("neural", "largest difference of the estimates", apart, "nats", most=0.001),
+        Finding("neural", f"{critics} MINE critics together, {where}", times.together / critics, "s / critic"),
+        Finding("neural", f"{critics} critics one after another / together", times.ratio, "ratio", least=5),
+        Finding("neural", "mean difference of their values", times.difference, "nats", most=0.001),
+        Finding("neural", "mean standard error of a value, beside it", times.standard_error, "nats"),
+        Finding("neural", f"{units} units one after another / together", by_unit.ratio, "ratio"),
     ]
 
 

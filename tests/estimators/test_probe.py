@@ -263,7 +263,7 @@ def test_correction_is_added_to_the_error():
     rng = np.random.default_rng(0)
     y = np.arange(300) % 2
     estimate = Probe().estimate(rng.standard_normal((300, 40)) + 0.3 * y[:, None], y)
-    expected = np.hypot(estimate.standard_error, 0.5 * (estimate.nats - estimate.lower_bound))
+    expected = np.hypot(estimate.standard_error, 0.7 * (estimate.nats - estimate.lower_bound))
     assert level_standard_error(estimate) == pytest.approx(expected)
     assert np.isnan(level_standard_error(Probe().estimate(np.ones(5), np.ones(5))))
 
