@@ -46,6 +46,10 @@ data_app = App(name="data", help="Where sequences come from.")
 app.command(data_app)
 
 Workers = Annotated[int, Parameter(help="Processes; 0 takes one a core. The numbers do not depend on it.")]
+Texts = Annotated[
+    bool | None,
+    Parameter(help="Texts to browse in report.html; by default those only that come with this package."),
+]
 Output = Annotated[Path | None, Parameter(help="Folder for cells, tables and figures; by default runs/NAME.")]
 
 
@@ -64,6 +68,7 @@ def study(
     backend: Annotated[
         str | None, Parameter(help="loky, or a dask scheduler: tcp://HOST:PORT or its file; by default the study's.")
     ] = None,
+    texts: Texts = None,
     probe: Annotated[bool, Parameter(help="First run one cell of every data set and encoder, and measure.")] = False,
     dry_run: Annotated[bool, Parameter(help="Say what would be done and what it would cost, and stop.")] = False,
 ) -> int:
@@ -90,19 +95,19 @@ def study(
         result = run_study(plan, directory, watch=_progress)
     except KeyboardInterrupt:
         _say("Interrupted: finished cells are kept, the same command goes on from here.")
-        _write(config, plan, directory, 1)
+        _write(config, plan, directory, 1, texts=texts)
         return INTERRUPTED
     except OSError as problem:
         _say(f"error: {problem}. Finished cells are kept; mend that, and the same command goes on from here.")
         return FAILED
-    _print_tables(_write(config, plan, directory, workers), directory)
+    _print_tables(_write(config, plan, directory, workers, texts=texts), directory)
     for cell, error in result.failed.items():
         _say(f"failed: {cell}: {error}")
     return FAILED if result.failed else DONE
 
 
 @app.command
-def report(directory: Annotated[Path, Parameter(help="Folder of a study.")]) -> int:
+def report(directory: Annotated[Path, Parameter(help="Folder of a study.")], *, texts: Texts = None) -> int:
     """Make the tables and figures of a study again from its finished cells, every number anew."""
     from mi_attention.study.run import load_plan
     from mi_attention.study.store import CellStore
@@ -110,7 +115,7 @@ def report(directory: Annotated[Path, Parameter(help="Folder of a study.")]) -> 
     config, plan = load_plan(directory)
     if not CellStore(directory / "cells").finished(cell.key for cell in plan.cells):
         raise ValueError(f"none of the {len(plan.cells)} cells of {directory} is finished; run the study again")
-    _print_tables(_write(config, plan, directory, fresh=True), directory)
+    _print_tables(_write(config, plan, directory, fresh=True, texts=texts), directory)
     return DONE
 
 
@@ -318,14 +323,22 @@ def _progress(store: CellStore, plan: Plan) -> Iterator[None]:
             bar.update(task, completed=store.attempted(keys))
 
 
-def _write(config: StudyConfig, plan: Plan, directory: Path, workers: int = 0, *, fresh: bool = False) -> StudyTables:
+def _write(
+    config: StudyConfig,
+    plan: Plan,
+    directory: Path,
+    workers: int = 0,
+    *,
+    fresh: bool = False,
+    texts: bool | None = None,
+) -> StudyTables:
     from mi_attention.study.outputs import write_outputs
     from mi_attention.study.store import CellStore
     from mi_attention.study.tables import collect
 
     workers = workers or os.cpu_count() or 1
     tables = collect(plan.cells, CellStore(directory / "cells"), workers=workers, fresh=fresh)
-    write_outputs(config, plan, tables, directory, workers=workers)
+    write_outputs(config, plan, tables, directory, workers=workers, texts=texts)
     return tables
 
 
@@ -341,7 +354,7 @@ def _print_tables(tables: StudyTables, directory: Path) -> None:
 
     console = _console()
     print_summary(tables, console)
-    console.print(f"Tables, figures and the page report.md are in {directory}", soft_wrap=True)
+    console.print(f"Tables, figures and the pages report.html and report.md are in {directory}", soft_wrap=True)
 
 
 def main(tokens: Sequence[str] | None = None) -> int:

@@ -4,6 +4,8 @@
   from plain arrays; ``compare_many(records)``: seeds of one or more cells, with intervals over seeds, joint nulls and
   contrasts.
 - ``erase``: the causal check beside every tau, curves of the prediction's change when positions are erased in an order.
+- ``compare(record, extras=EXTRAS)``: what states and context preserve of the output, redundancy, states against their
+  embeddings, conicity, agreement with human evidence.
 - ``position_pairs``, ``instance_pairs``, ``pointwise_pairs``: pairs of positions for the question of near ties.
 - Everything else is what these are made of: units (alignments), profiles, controls, reliability.
 """
@@ -22,6 +24,7 @@ from mi_attention.agreement.controls import (
 )
 from mi_attention.agreement.erasure import SHARES, Decode, ErasureCurves, ErasureOrder, erase
 from mi_attention.agreement.erasure_rows import ERASURE_CURVE_COLUMNS
+from mi_attention.agreement.extras import EXTRAS, Extra
 from mi_attention.agreement.many import ManyComparison, compare_many
 from mi_attention.agreement.model_controls import ControlModel
 from mi_attention.agreement.near_ties import (
@@ -49,6 +52,7 @@ from mi_attention.agreement.units import Alignment, align_positions, align_ranks
 __all__ = [
     "AGREEMENT_COLUMNS",
     "ERASURE_CURVE_COLUMNS",
+    "EXTRAS",
     "NEAR_TIE_COLUMNS",
     "PROFILE_COLUMNS",
     "SHARES",
@@ -60,6 +64,7 @@ __all__ = [
     "Decoder",
     "ErasureCurves",
     "ErasureOrder",
+    "Extra",
     "ManyComparison",
     "Output",
     "PointwiseHalves",

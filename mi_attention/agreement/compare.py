@@ -15,6 +15,7 @@ from mi_attention.agreement.comparison import Comparison
 from mi_attention.agreement.controls import find_decoder, permute_attention
 from mi_attention.agreement.erasure import Decode
 from mi_attention.agreement.erasure_rows import add_erasure, erasure_orders
+from mi_attention.agreement.extras import Extras, check_extras
 from mi_attention.agreement.model_controls import (
     ControlModel,
     add_absent_controls,
@@ -63,6 +64,7 @@ def compare(
     seed: int = 0,
     decode: Decode | None = None,
     models: Mapping[ControlModel, AttentionRecord] | None = None,
+    extras: Sequence[str] = (),
 ) -> Comparison:
     """Compare the order of attention with the order of information, with every control the record allows.
 
@@ -87,12 +89,17 @@ def compare(
             models whose decoder is not linear: it makes the predictions under other attention and after erasing.
         models: Records of control models on the same instances: ``"untrained"``, ``"uniform"`` (trained with its
             attention frozen at uniform), ``"shuffled"`` (trained on shuffled labels).
+        extras: Further estimands, each a set of rows of that name: ``"preservation"`` (information of the attended
+            states and of the context as shares of H(Y)), ``"redundancy"`` (what a state tells beyond the rest of the
+            context), ``"contextualisation"`` (states against their input embeddings), ``"geometry"`` (conicity),
+            ``"rationale"`` (agreement with human evidence).
 
     Returns:
         The tables.
 
     Raises:
-        ValueError: for an output or alignment the record cannot have, naming the remedy.
+        ValueError: for an output or alignment the record cannot have, or an extra without its alignment, naming the
+            remedy.
     """
     if not isinstance(record, AttentionRecord):
         raise TypeError(
@@ -104,6 +111,7 @@ def compare(
     unknown = set(alignments) - set(ALIGNMENTS)
     if unknown or not alignments:
         raise ValueError(f"alignments must be some of {', '.join(ALIGNMENTS)}, got {list(alignments)}")
+    check_extras(extras, alignments)
     probe = probe or (estimator if isinstance(estimator, Probe) else Probe(seed=seed))
     estimator = estimator or probe
     target = make_target(record, output)
@@ -121,11 +129,11 @@ def compare(
 
     facts = [f"output:{target.name}", f"n:{record.n_instances}", f"seed:{seed}"]
     facts.append(f"version:{version_of('mi-attention')}")
-    signature = "|".join([estimator.signature, *facts])
+    signature, probe_signature = ("|".join([used.signature, *facts]) for used in (estimator, probe))
     rows = Rows(signature, confidence)
     found = _Found()
     if "instance" in alignments:
-        rows.signature = "|".join([probe.signature, *facts])
+        rows.signature = probe_signature
         options = {"null_draws": null_draws, "seed": seed, "minimum": minimum}
         found.pointwise = add_pointwise(rows, record, versions, decoder, probe, **options)
         rows.signature = signature
@@ -137,6 +145,7 @@ def compare(
             notes.append(Note("the true information is by position, but the positions of this record are binned"))
         add_position(rows, record, found.last, target.name, seed=seed, truth=found.truth)
         found.order = order_of_complete_instances(record, found.last[0])
+        found.position = found.last
     if "token" in alignments and record.token_ids is not None:
         alignment = align_tokens(record)
         if len(alignment) >= 2:
@@ -165,6 +174,18 @@ def compare(
     )
     known = {"recomputed": target.of is not None, "has_truth": found.truth is not None}
     add_absent_controls(rows, record, decoder, models, **known)
+    Extras(
+        versions,
+        decoder,
+        estimator,
+        probe,
+        found.position,
+        found.pointwise,
+        signatures=(signature, probe_signature),
+        ranks=ranks,
+        minimum=minimum,
+        seed=seed,
+    ).add(rows, record, extras)
     profiles = [profile for group in found.groups for profile in group]
     orders = erasure_orders(
         record,
@@ -216,6 +237,7 @@ class _Found:
     """Profiles gathered on the way."""
 
     groups: list[list[Profile]] = field(default_factory=list)
+    position: list[Profile] = field(default_factory=list)
     pointwise: Pointwise = field(default_factory=lambda: Pointwise({}, {}))
     order: Any = None
     truth: FloatArray | None = None

@@ -14,12 +14,15 @@ from matplotlib.figure import Figure
 
 from mi_attention.agreement.near_ties import CONCORDANCE
 from mi_attention.agreement.notes import Note
+from mi_attention.agreement.pages import comparison_page
+from mi_attention.interface import AttentionRecord
 from mi_attention.report import (
     erasure_figure,
     near_tie_figure,
     position_figure,
     rank_figure,
     save_figure,
+    write_html,
     write_latex,
 )
 
@@ -101,6 +104,32 @@ class Comparison:
         frame = self.headline().drop(columns="reason")
         write_latex(frame, Path(path), caption=text, label=label, signature=self.signature)
         return Path(path)
+
+    def to_html(
+        self, path: str | os.PathLike[str], record: AttentionRecord | None = None, *, title: str | None = None
+    ) -> Path:
+        """Write everything as one HTML page: sentences, sortable tables, figures, methods with references, notes.
+
+        Args:
+            path: The ``.html`` file; it needs no other file and no network.
+            record: The record compared, if it has tokens: its texts are then there to browse, shaded by attention, by
+                pointwise informativeness and by their difference. Texts that must not be passed on are left out by
+                leaving out the record.
+            title: Name of the page; by default the data and the model.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: if the record has no tokens, or is not the one that was compared.
+        """
+        return write_html(comparison_page(self, record, title), Path(path))
+
+    def figures(self) -> dict[PlotKind, Figure]:
+        """Every figure there is something to draw of, by kind."""
+        kinds: tuple[PlotKind, ...] = ("rank", "position", "erasure", "near ties")
+        found = {kind: self._figure(kind) for kind in kinds}
+        return {kind: figure for kind, figure in found.items() if figure is not None}
 
     def plot(self, path: str | os.PathLike[str], kind: PlotKind | None = None) -> list[Path]:
         """Draw one figure.

@@ -15,6 +15,7 @@ from mi_attention.interface import AttentionRecord, FloatArray, IntArray, Linear
 
 __all__ = [
     "Decoder",
+    "context_vectors",
     "find_decoder",
     "head_evidence",
     "median_split",
@@ -82,7 +83,7 @@ def find_decoder(record: AttentionRecord, decode: Decode | None = None) -> Decod
     n, hidden_size = record.n_instances, record.hidden.shape[1]
     if n < 2 * (hidden_size + 1):
         return Decoder(None, f"no head given, and {n} instances do not determine one in {hidden_size} dimensions")
-    design = np.concatenate([_contexts(record, record.attention), np.ones((n, 1))], axis=1)
+    design = np.concatenate([context_vectors(record, record.attention), np.ones((n, 1))], axis=1)
     log_odds = np.log(np.asarray(record.output, dtype=np.float64))
     log_odds -= log_odds.mean(axis=1, keepdims=True)
     solution, _, rank, _ = np.linalg.lstsq(design, log_odds, rcond=None)
@@ -123,8 +124,8 @@ def _spans_states(design: FloatArray, record: AttentionRecord) -> bool:
     return bool(np.abs(outside).max() <= 1e-6 * np.abs(states).max())
 
 
-def _contexts(record: AttentionRecord, attention: FloatArray) -> FloatArray:
-    """``(N, H)`` float64 weighted sums of the states, in blocks."""
+def context_vectors(record: AttentionRecord, attention: FloatArray) -> FloatArray:
+    """``(N, H)`` float64 sums of an instance's states weighted by ``attention (M,)``, in blocks."""
     out = np.empty((record.n_instances, record.hidden.shape[1]))
     for instances, rows in record.blocks():
         weighted = np.asarray(record.hidden[rows], dtype=np.float64) * np.asarray(attention[rows])[:, None]
@@ -147,7 +148,7 @@ def probabilities_under(record: AttentionRecord, head: LinearHead | Decode, atte
     Raises:
         ValueError: if a function does not return ``(N, C)`` probabilities.
     """
-    contexts = _contexts(record, attention)
+    contexts = context_vectors(record, attention)
     if not isinstance(head, LinearHead):
         found = checked_probabilities(head(contexts), len(contexts))
         if found.shape[1] != record.n_classes:

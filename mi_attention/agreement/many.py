@@ -15,6 +15,7 @@ from mi_attention.agreement.compare import compare
 from mi_attention.agreement.comparison import Comparison
 from mi_attention.agreement.notes import Note
 from mi_attention.agreement.outputs import Output
+from mi_attention.agreement.pages import many_page
 from mi_attention.agreement.pooling import (
     ROW_KEY,
     join_signatures,
@@ -24,7 +25,7 @@ from mi_attention.agreement.pooling import (
     pool_near_ties,
 )
 from mi_attention.interface import AttentionRecord, FloatArray
-from mi_attention.report import write_latex
+from mi_attention.report import write_html, write_latex
 from mi_attention.statistics import adjust_family, contrast_table
 
 __all__ = ["ManyComparison", "compare_many"]
@@ -87,6 +88,24 @@ class ManyComparison:
         frame = self.headline().drop(columns="reason")
         write_latex(frame, Path(path), caption=text, label=label, signature=self.signature)
         return Path(path)
+
+    def to_html(
+        self, path: str | os.PathLike[str], record: AttentionRecord | None = None, *, title: str | None = None
+    ) -> Path:
+        """Write everything as one HTML page: contrasts, tables, methods with references, notes.
+
+        Args:
+            path: The ``.html`` file; it needs no other file and no network.
+            record: The first of the records compared, if it has tokens: its texts are then there to browse.
+            title: Name of the page; by default the data and the model.
+
+        Returns:
+            The path.
+
+        Raises:
+            ValueError: if the record has no tokens, or is not the first that was compared.
+        """
+        return write_html(many_page(self, record, title), Path(path))
 
 
 def compare_many(

@@ -7,7 +7,7 @@ by the bootstrap draws that they share where it is a tau of a whole run, and sta
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -52,7 +52,7 @@ def pool_agreement(
     """
     table = pd.concat([run.table.assign(run=s) for s, run in enumerate(runs)], ignore_index=True)
     by_instance = _by_instance(runs)
-    variances = _profile_variances(runs)
+    variances = _profile_variances(runs, by_instance)
     draws = _draws(runs)
     nulls = _joint_nulls(runs, offsets, null_draws, seed)
     rows = []
@@ -61,6 +61,8 @@ def pool_agreement(
         estimates = _by_run(part, len(runs))
         if name in by_instance:
             row = _crossed(by_instance[name], confidence, variances.get(name))
+            if name[0] == "instance" and name[2] != "true information" and name not in variances:
+                row["interval"] += " (MI error not included)" if row["interval"] else ""
         elif name in draws and len(runs) > 1:
             row = _joint(estimates, draws[name], int(part["n_instances"].max()), confidence)
             row["undefined_share"] = float(part["undefined_share"].mean())
@@ -120,28 +122,40 @@ def _by_instance(runs: Sequence[Comparison]) -> dict[Key, FloatArray]:
     return {key: np.stack(values) for key, values in tables.items() if len(values) == len(runs)}
 
 
-def _profile_variances(runs: Sequence[Comparison]) -> dict[Key, float]:
-    """Variance of the grand mean from the error of the shared profiles; runs share their resampled instances."""
-    if any(not len(run.profile_error) for run in runs):
-        return {}
+def _profile_variances(runs: Sequence[Comparison], by_instance: Mapping[Key, FloatArray]) -> dict[Key, float]:
+    """Variance of the grand mean from the error of the shared profiles; runs share their resampled instances.
+
+    Only where every run that the grand mean is made of has its draws.
+    """
     keys = ["output", "state"]
-    means = pd.concat([run.profile_error for run in runs]).groupby([*keys, "draw"], sort=False)["value"]
-    found = means.agg(["mean", "size"]).reset_index()
-    found = found[found["size"] == len(runs)]
-    return {
-        ("instance", "kendall_tau_b", "mutual information", str(output), str(state)): float(part["mean"].var(ddof=1))
-        for (output, state), part in found.groupby(keys, sort=False)
-    }
+    having = [run.profile_error for run in runs if len(run.profile_error)]
+    if not having:
+        return {}
+    means = pd.concat(having).groupby([*keys, "draw"], sort=False)["value"]
+    found: dict[Key, float] = {}
+    for (output, state), part in means.agg(["mean", "size"]).reset_index().groupby(keys, sort=False):
+        name = ("instance", "kendall_tau_b", "mutual information", str(output), str(state))
+        used = int((~np.isnan(by_instance[name])).any(axis=1).sum()) if name in by_instance else 0
+        if (part["size"] == used).all():
+            found[name] = float(part["mean"].var(ddof=1))
+    return found
 
 
 def _draws(runs: Sequence[Comparison]) -> dict[Key, FloatArray]:
-    """Key → ``(S, R)`` bootstrap draws of each run, with the same instances in draw r of every run."""
-    tables: dict[Key, list[FloatArray]] = {}
-    for run in runs:
+    """Key → ``(S, R)`` bootstrap draws of each run, with the same instances in draw r of every run.
+
+    A run without draws, because it has no such order, has NaN.
+    """
+    tables: dict[Key, dict[int, FloatArray]] = {}
+    for place, run in enumerate(runs):
         for key, part in run.resamples.groupby(list(ROW_KEY), sort=False):
             name = tuple(str(label) for label in key)
-            tables.setdefault(name, []).append(part.sort_values("draw")["value"].to_numpy(dtype=np.float64))
-    return {key: np.stack(values) for key, values in tables.items() if len(values) == len(runs)}
+            tables.setdefault(name, {})[place] = part.sort_values("draw")["value"].to_numpy(dtype=np.float64)
+    stacked = {}
+    for name, values in tables.items():
+        absent = np.full(len(next(iter(values.values()))), np.nan)
+        stacked[name] = np.stack([values.get(place, absent) for place in range(len(runs))])
+    return stacked
 
 
 def _by_run(part: pd.DataFrame, runs: int) -> FloatArray:

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
 from mi_attention.agreement.profiles import Profile, tied_units
 from mi_attention.agreement.reliability import ProfileReliability, profile_reliability
+from mi_attention.agreement.resampling import (
+    ERROR_DRAWS,
+    ERROR_SEED,
+    RUN_DRAWS,
+    RunDraws,
+    add_excess,
+    interval_of_run,
+    resample_run,
+)
 from mi_attention.agreement.rows import Rows, difference, undefined_measure
 from mi_attention.interface import AttentionRecord, BoolArray, FloatArray, Measured
 from mi_attention.measures import kendall_tau_b, smallest_p, somers_d, weighted_tau
 from mi_attention.statistics import AttentionOrder, attention_order, bootstrap_means, shift_null, shrink_profile
 
-__all__ = ["ERROR_DRAWS", "ERROR_SEED", "TauDraws", "add_excess", "add_position", "order_of_complete_instances"]
-
-# Of the resamples that stand for the error of a profile; the same in all runs.
-ERROR_SEED = 20_220_101
-ERROR_DRAWS = 200
+__all__ = ["ERROR_DRAWS", "ERROR_SEED", "add_position", "order_of_complete_instances"]
 
 
 def add_position(
@@ -40,7 +45,7 @@ def add_position(
         truth: ``(U,)`` the true information of each position with the label, where the data know it.
     """
     estimand = profiles[0].alignment.kind
-    means: dict[str, TauDraws] = {}
+    means: dict[str, RunDraws] = {}
     inside: dict[str, Measured] = {}
     errors: dict[str, FloatArray | None] = {}
     for profile in profiles:
@@ -97,43 +102,6 @@ def add_position(
             _add_truth(rows, record, profiles, truth)
 
 
-@dataclass(frozen=True, eq=False)
-class TauDraws:
-    """A tau of a whole run and its bootstrap draws; those of one run share their resampled instances."""
-
-    estimate: float
-    resampled: FloatArray
-
-
-def add_excess(rows: Rows, estimand: str, main: str, first: TauDraws, second: TauDraws, n: int, units: int) -> None:
-    """Add what the mechanical baseline leaves of a tau: paired difference, percentiles of paired resamples.
-
-    Args:
-        rows: Where to.
-        estimand: Of both.
-        main: Name of the output asked for.
-        first: Its tau.
-        second: That of the permuted attention.
-        n: Instances.
-        units: Units of both profiles.
-    """
-    values: dict[str, float | str] = {"estimate": first.estimate - second.estimate}
-    if np.isnan(values["estimate"]):
-        values["reason"] = "one of the two orders is undefined"
-    elif first.resampled.size and second.resampled.size:
-        draws = first.resampled - second.resampled
-        draws = draws[~np.isnan(draws)]
-        tail = 50 * (1 - rows.level)
-        if draws.size and np.ptp(draws) > 0:
-            low, high = np.percentile(draws, [tail, 100 - tail])
-            values |= {"ci_low": float(low), "ci_high": float(high)}
-            values |= {"interval": "bootstrap over instances, MI error included"}
-        else:
-            values["reason"] = "no spread over resamples"
-    name = f"{main} minus permuted attention"
-    rows.add(estimand, "kendall_tau_b", "mutual information", name, "hidden", n_instances=n, n_units=units, **values)
-
-
 def _add_mean_rows(
     rows: Rows,
     record: AttentionRecord,
@@ -143,7 +111,7 @@ def _add_mean_rows(
     seed: int,
     *,
     full: bool,
-) -> TauDraws:
+) -> RunDraws:
     """E1: tau of the profile and the mean attention, MI error and sampling of instances in the interval."""
     name, state, estimand = profile.output, profile.state, profile.alignment.kind
     undefined = int((~known).sum())
@@ -153,89 +121,92 @@ def _add_mean_rows(
         "undefined": undefined,
         "undefined_share": undefined / max(len(known), 1),
     }
-    nowhere = TauDraws(float("nan"), np.empty(0))
+    nowhere = RunDraws(float("nan"), np.empty(0))
     if known.sum() < 2:
         reason = "fewer than two units with an estimate"
         rows.add(estimand, "kendall_tau_b", "mutual information", name, state, estimate=np.nan, reason=reason, **shared)
         return nowhere
     attention = profile.mean_attention(record)[known]
-    nats = profile.nats[known]
-    names = ("attention", "information")
-    found = kendall_tau_b(attention, nats, names=names)
-    values: dict[str, float | str] = {"reason": found.reasons[0], "tied_units": tied_units(nats)}
+    nats, held_out = profile.nats[known], profile.signed[known]
+    local = profile.local_around_nats(record)[known]
+    by_instance = profile.alignment.attention_by_instance(record, profile.attention)[known]
+    found = _agreement_of_run(kendall_tau_b, attention, nats, local, by_instance)
+    values: dict[str, float | str] = interval_of_run(found, record.n_instances, rows.level)
+    reasons = [str(values.pop("reason", ""))]
     trust: dict[str, float | str] = {}
-    draws: FloatArray = np.empty(0)
-    if found.defined.all():
-        local = profile.local_around_nats(record)[known]
-        by_instance = profile.alignment.attention_by_instance(record, profile.attention)[known]
-        interval = bootstrap_means(
-            _tau, local, by_instance, rng=np.random.default_rng([seed, 5]), n_resamples=1000, level=rows.level
-        )
-        draws = interval.resampled
-        values |= {"ci_low": interval.percentile_low, "ci_high": interval.percentile_high}
-        values |= {"interval": "bootstrap over instances, MI error included", "reason": interval.reason}
+    if found.resampled.size:
+        rows.add_resamples(estimand, "mutual information", name, state, found.kept)
         trust = {"reliability": error.split_half, "ceiling": error.ceiling}
         if error.reason:
-            values["reason"] = "; ".join(filter(None, [str(values["reason"]), f"ceiling: {error.reason}"]))
+            reasons.append(f"ceiling: {error.reason}")
         if estimand == "position":
             null = shift_null(nats, attention)
             values |= {"null": "circular shifts of the profile", "null_mean": null.null_mean}
             values |= {"p": null.p, "smallest_p": null.smallest_p}
-        # All runs on the same instances share these resamples, so that an interval over seeds can join them.
-        joint = bootstrap_means(
-            _tau, shrink_profile(local), shrink_profile(by_instance), rng=ERROR_SEED, n_resamples=ERROR_DRAWS
-        )
-        rows.add_resamples(estimand, "mutual information", name, state, joint.resampled)
     if smallest_p(int(known.sum())) > 0.05:
-        few = f"{int(known.sum())} units: no order of so few can reach p .05"
-        values["reason"] = "; ".join(filter(None, [str(values["reason"]), few]))
+        reasons.append(f"{int(known.sum())} units: no order of so few can reach p .05")
     if undefined:
-        values["reason"] = "; ".join(filter(None, [str(values["reason"]), f"{undefined} units without an estimate"]))
+        reasons.append(f"{undefined} units without an estimate")
     rows.add(
         estimand,
         "kendall_tau_b",
         "mutual information",
         name,
         state,
-        estimate=found.values[0],
+        estimate=found.estimate,
+        reason="; ".join(filter(None, reasons)),
+        tied_units=tied_units(nats),
         **shared,
         **values,
         **trust,
     )
-    held_out = profile.signed[known]
-    signed = kendall_tau_b(attention, held_out, names=names)
-    rows.add(
-        estimand,
-        "kendall_tau_b",
-        "held-out mutual information",
-        name,
-        state,
-        estimate=signed.values[0],
-        reason=signed.reasons[0],
-        tied_units=tied_units(held_out),
-        **shared,
-        **(trust if signed.defined.all() else {}),
-    )
+    further = [("kendall_tau_b", "held-out mutual information", kendall_tau_b, held_out)]
     if full:
-        for measure, of in (("weighted_tau", weighted_tau), ("somers_d", somers_d)):
-            value = of(attention, nats, names=names)
-            rows.add(
-                estimand,
-                measure,
-                "mutual information",
-                name,
-                state,
-                estimate=value.values[0],
-                reason=value.reasons[0],
-                tied_units=tied_units(nats),
-                **shared,
-                **({"reliability": error.split_half} if trust else {}),
-            )
-    return TauDraws(float(found.values[0]), draws)
+        further += [
+            (m, "mutual information", of, nats) for m, of in (("weighted_tau", weighted_tau), ("somers_d", somers_d))
+        ]
+    for measure, order, of, values_of_units in further:
+        moved = local + (values_of_units - nats)[:, None]
+        other = _agreement_of_run(of, attention, values_of_units, moved, by_instance, draws=ERROR_DRAWS)
+        kept = {}
+        if other.resampled.size:
+            rows.add_resamples(estimand, order, name, state, other.kept, measure=measure)
+            # The ceiling is that of tau-b.
+            kept = trust if of is kendall_tau_b else {key: trust[key] for key in trust if key != "ceiling"}
+        rows.add(
+            estimand,
+            measure,
+            order,
+            name,
+            state,
+            estimate=other.estimate,
+            tied_units=tied_units(values_of_units),
+            **shared,
+            **interval_of_run(other, record.n_instances, rows.level),
+            **kept,
+        )
+    return found
 
 
-def _tau(profiles: FloatArray, attention: FloatArray) -> FloatArray:
-    return kendall_tau_b(attention, profiles, names=("attention", "information")).values
+def _agreement_of_run(
+    of: Callable[..., Measured],
+    attention: FloatArray,
+    information: FloatArray,
+    local: FloatArray,
+    by_instance: FloatArray,
+    *,
+    draws: int = RUN_DRAWS,
+) -> RunDraws:
+    """A measure of the mean attention and the profile, with its draws; ``local`` has means ``information``."""
+    names = ("attention", "information")
+    found = of(attention, information, names=names)
+    if not found.defined.all():
+        return RunDraws(float("nan"), np.empty(0), found.reasons[0])
+
+    def statistic(profiles: FloatArray, weights: FloatArray) -> FloatArray:
+        return of(weights, profiles, names=names).values
+
+    return resample_run(statistic, float(found.values[0]), local, by_instance, draws=draws)
 
 
 def _add_held_out_inside(rows: Rows, record: AttentionRecord, profile: Profile, error: ProfileReliability) -> None:
@@ -329,13 +300,14 @@ def _profile_error(record: AttentionRecord, profile: Profile) -> FloatArray | No
     """Draws of the mean tau of the instances with the profile estimated from resampled instances; None if undefined.
 
     The seed is the same for every run and output, so that runs on the same instances share their resamples:
-    their errors are then averaged, and differences keep their pairing.
+    their errors are then averaged, and differences keep their pairing. The profile is shrunk first, see
+    ``shrink_profile``: the variance of the draws is what is wanted, not their mean.
     """
     order = order_of_complete_instances(record, profile)
     if order is None or order.n_instances == 0:
         return None
     found = bootstrap_means(
-        order.mean_tau_b, profile.local_around_nats(record), rng=ERROR_SEED, n_resamples=ERROR_DRAWS
+        order.mean_tau_b, shrink_profile(profile.local_around_nats(record)), rng=ERROR_SEED, n_resamples=ERROR_DRAWS
     )
     return None if found.reason or found.n_undefined else found.resampled
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from mi_attention.agreement.position import ERROR_DRAWS, ERROR_SEED, TauDraws, add_excess
 from mi_attention.agreement.profiles import Profile, tied_units
 from mi_attention.agreement.reliability import profile_reliability
+from mi_attention.agreement.resampling import ERROR_DRAWS, RunDraws, add_excess, interval_of_run, resample_run
 from mi_attention.agreement.rows import Rows
 from mi_attention.estimators import level_standard_error
 from mi_attention.interface import AttentionRecord, FloatArray
 from mi_attention.measures import kendall_tau_b
-from mi_attention.statistics import bootstrap_means, shrink_profile
 
 __all__ = ["add_ranks", "is_constant"]
 
@@ -31,7 +30,7 @@ def add_ranks(rows: Rows, record: AttentionRecord, profiles: list[Profile], main
         seed: Seed of the bootstrap.
     """
     first: dict[str, tuple[float, float]] = {}
-    falls: dict[str, TauDraws] = {}
+    falls: dict[str, RunDraws] = {}
     for profile in profiles:
         name, state, k = profile.output, profile.state, len(profile.alignment)
         panel = profile.estimates[0].n
@@ -52,13 +51,14 @@ def add_ranks(rows: Rows, record: AttentionRecord, profiles: list[Profile], main
 
         tau = kendall_tau_b(falling, profile.nats, names=("rank", "information"))
         local = profile.local_around_nats(record)
-        rng = np.random.default_rng([seed, 6])
-        interval = bootstrap_means(fall, local, rng=rng, n_resamples=1000, level=rows.level)
-        joint = bootstrap_means(fall, shrink_profile(local), rng=ERROR_SEED, n_resamples=ERROR_DRAWS)
-        rows.add_resamples("rank", "mutual information", name, state, joint.resampled)
+        drawn = RunDraws(np.nan, np.empty(0), tau.reasons[0])
+        if tau.defined.all():
+            drawn = resample_run(fall, float(tau.values[0]), local)
+            rows.add_resamples("rank", "mutual information", name, state, drawn.kept)
+        values = interval_of_run(drawn, panel, rows.level)
         reliable = profile_reliability(record, profile, seed=seed)
         trust = {"reliability": reliable.split_half, "ceiling": reliable.ceiling} if tau.defined.all() else {}
-        notes = [tau.reasons[0] or interval.reason, f"ceiling: {reliable.reason}" if reliable.reason else ""]
+        notes = [values.pop("reason", ""), f"ceiling: {reliable.reason}" if reliable.reason else ""]
         rows.add(
             "rank",
             "kendall_tau_b",
@@ -66,29 +66,32 @@ def add_ranks(rows: Rows, record: AttentionRecord, profiles: list[Profile], main
             name,
             state,
             estimate=tau.values[0],
-            ci_low=interval.percentile_low,
-            ci_high=interval.percentile_high,
-            interval="bootstrap over instances, MI error included",
             reason="; ".join(filter(None, notes)),
             tied_units=tied_units(profile.nats),
             **shared,
+            **values,
             **trust,
         )
         held_out = kendall_tau_b(falling, profile.signed, names=("rank", "information"))
+        signed = RunDraws(np.nan, np.empty(0), held_out.reasons[0])
+        if held_out.defined.all():
+            moved = local + (profile.signed - profile.nats)[:, None]
+            signed = resample_run(fall, float(held_out.values[0]), moved, draws=ERROR_DRAWS)
+            rows.add_resamples("rank", "held-out mutual information", name, state, signed.kept)
         rows.add(
             "rank",
             "kendall_tau_b",
             "held-out mutual information",
             name,
             state,
-            estimate=held_out.values[0],
-            reason=held_out.reasons[0],
+            estimate=signed.estimate,
             tied_units=tied_units(profile.signed),
             **shared,
+            **interval_of_run(signed, panel, rows.level),
             **trust,
         )
         if state == "hidden":
-            falls[name] = TauDraws(float(tau.values[0]), interval.resampled)
+            falls[name] = drawn
         _add_first(rows, profile, shared, rows.level)
         if state == "hidden":
             first[name] = (profile.estimates[0].nats, level_standard_error(profile.estimates[0]))

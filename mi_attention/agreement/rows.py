@@ -123,9 +123,11 @@ class Rows:
         )
         self.instances.append(((estimand, measure, order, output, state), found))
 
-    def add_resamples(self, estimand: str, order: str, output: str, state: str, values: FloatArray) -> None:
-        """Bootstrap draws of a tau of a whole run; runs on the same instances share their resamples draw by draw."""
-        self.resamples.append(((estimand, "kendall_tau_b", order, output, state), values))
+    def add_resamples(
+        self, estimand: str, order: str, output: str, state: str, values: FloatArray, *, measure: str = "kendall_tau_b"
+    ) -> None:
+        """Bootstrap draws of a number of a whole run; runs on the same instances share their resamples draw by draw."""
+        self.resamples.append(((estimand, measure, order, output, state), values))
 
     def agreement_frame(self) -> pd.DataFrame:
         """All rows, with the columns of ``AGREEMENT_COLUMNS``."""

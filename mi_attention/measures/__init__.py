@@ -1,7 +1,8 @@
 """Measures: pure functions on arrays.
 
 How alike two orders are (``rank_correlation``, ``top_k``), how far apart two distributions are
-(``distances``), and how concentrated one is (``concentration``). All take one vector, rows, or packed
+(``distances``), how concentrated one is (``concentration``), how high a score ranks marked positions
+(``evidence``), and how narrow a cone states lie in (``conicity``). All take one vector, rows, or packed
 vectors with offsets, and return a ``Measured`` with one value an instance (see ``layout``).
 """
 
@@ -14,7 +15,9 @@ from mi_attention.measures.concentration import (
     normalized_skew,
     zero_share,
 )
+from mi_attention.measures.conicity import conicity
 from mi_attention.measures.distances import jensen_shannon, kullback_leibler, total_variation
+from mi_attention.measures.evidence import evidence_auc, evidence_precision
 from mi_attention.measures.rank_correlation import (
     kendall_tau_b,
     smallest_p,
@@ -27,7 +30,10 @@ from mi_attention.measures.top_k import top_k_excess, top_k_overlap
 
 __all__ = [
     "concentration",
+    "conicity",
     "effective_support",
+    "evidence_auc",
+    "evidence_precision",
     "gini",
     "jensen_shannon",
     "kendall_tau_b",

@@ -35,10 +35,11 @@ from mi_attention.report.page import (
 from mi_attention.report.panels import CELL, split_cells
 from mi_attention.report.planted_figure import PLANTED_COLUMNS, planted_figure
 from mi_attention.report.position_figure import PROFILE_COLUMNS, position_figure
+from mi_attention.report.ranges import range_sentence
 from mi_attention.report.rank_figure import RANK_COLUMNS, rank_figure
 from mi_attention.report.references import REFERENCES, bibtex, cite, reference_list
 from mi_attention.report.sentences import TEMPLATES, sentence
-from mi_attention.report.style import ONE_COLUMN, STYLE, TWO_COLUMNS, look, save_figure, styled
+from mi_attention.report.style import ONE_COLUMN, STYLE, TWO_COLUMNS, look, save_figure, styled, svg_text
 from mi_attention.report.temperature_figure import TEMPERATURE_COLUMNS, temperature_figure
 from mi_attention.report.verdicts import VERDICTS
 
@@ -90,6 +91,7 @@ __all__ = [
     "number_commands",
     "planted_figure",
     "position_figure",
+    "range_sentence",
     "rank_figure",
     "read_table",
     "reference_list",
@@ -98,6 +100,7 @@ __all__ = [
     "sentence",
     "split_cells",
     "styled",
+    "svg_text",
     "temperature_figure",
     "to_latex",
     "to_markdown",

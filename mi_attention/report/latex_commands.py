@@ -88,28 +88,32 @@ def number_commands(
     layout = lay_out(frame, columns=chosen, digits=digits, intervals=())
     joined = {triple[0]: triple for triple in intervals if set(triple) <= set(chosen)}
     whole = lay_out(frame, columns=chosen, digits=digits, intervals=list(joined.values())) if joined else layout
-    rows = [[_spelled(value) for value in row] for row in frame[list(keys)].itertuples(index=False, name=None)]
-    named: dict[str, tuple[str, str]] = {}
+    labels = list(frame[list(keys)].itertuples(index=False, name=None))
+    rows = [prefix + "".join(_spelled(value) for value in row) for row in labels]
+    named: dict[str, tuple[str, int, str]] = {}
 
-    def put(row: int, column: str, text: str) -> None:
-        name = prefix + "".join(rows[row]) + _spelled(column)
-        origin = ", ".join(f"{key} {frame[key].iloc[row]!r}" for key in keys)
+    def origin(row: int, column: str) -> str:
+        return f"{column} of " + ", ".join(f"{key} {value!r}" for key, value in zip(keys, labels[row], strict=True))
+
+    def put(row: int, column: str, spelled: str, text: str) -> None:
+        name = rows[row] + spelled
         if name in named:
             raise ValueError(
-                f"two numbers would be \\{name}: {named[name][1]} and {column} of {origin}; "
+                f"two numbers would be \\{name}: {origin(*named[name][1:])} and {origin(row, column)}; "
                 "give keys that tell the rows apart, or rename what differs in signs that are no letters"
             )
-        named[name] = (text, f"{column} of {origin}")
+        named[name] = (text, row, column)
 
     for column in layout.columns:
+        spelled, values_of = _spelled(column.name), list(frame[column.name])
         for row, cell in enumerate(column.cells):
-            put(row, column.name, _running(column.name, cell, frame[column.name].iloc[row]))
+            put(row, column.name, spelled, _running(column.name, cell, values_of[row]))
     for column in whole.columns:
         for row, cell in enumerate(column.cells if column.kind == "interval" else ()):
             text = "undefined" if not cell else latex_number(cell[0])
             bounds = f" [{latex_number(cell[1])}, {latex_number(cell[2])}]" if cell[1:] else ""
-            put(row, f"{column.name} interval", text + bounds)
-    return "".join(f"\\newcommand{{\\{name}}}{{{text}}}\n" for name, (text, _) in named.items())
+            put(row, f"{column.name} interval", _spelled(f"{column.name} interval"), text + bounds)
+    return "".join(f"\\newcommand{{\\{name}}}{{{text}}}\n" for name, (text, *_) in named.items())
 
 
 def _is_numeric(column: pd.Series[Any]) -> bool:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import pandas as pd
-from jinja2 import Environment, StrictUndefined, UndefinedError
+from jinja2 import Environment, StrictUndefined, Template, UndefinedError
 
 from mi_attention.report.numbers import (
     format_count,
@@ -18,7 +19,7 @@ from mi_attention.report.numbers import (
 )
 from mi_attention.report.verdicts import VERDICTS, checked_verdict, known
 
-__all__ = ["TEMPLATES", "VERDICTS", "sentence"]
+__all__ = ["TEMPLATES", "VERDICTS", "counted", "sentence"]
 
 MEASURES = {
     "kendall_tau_b": "tau-b",
@@ -43,7 +44,7 @@ _SAMPLE = "{{ over(n_seeds, n_instances, n_data, data, claim) }}"
 _EXTRAS = (
     "{% set extras = [] %}"
     "{% if level | known and ci_low | known %}{% set _ = extras.append((level | percent) ~ ' interval') %}{% endif %}"
-    "{% if null_mean | known %}{% set _ = extras.append('partner null ' ~ (null_mean | number)) %}{% endif %}"
+    "{% if null_mean | known %}{% set _ = extras.append(null_name ~ ' ' ~ (null_mean | number)) %}{% endif %}"
     "{% if p | known %}{% set _ = extras.append('p ' ~ (p | p_value)"
     " ~ (' by ' ~ test if test | known else '')) %}{% endif %}"
     "{% if p_adjusted | known %}{% set _ = extras.append('adjusted p ' ~ (p_adjusted | p_value)"
@@ -123,8 +124,8 @@ def sentence(
 
     Args:
         result: A frame of one row, a row, or a mapping. Needed are ``estimate``, ``n_seeds`` and the names
-            in the template; optional ``ci_low``, ``ci_high``, ``n_instances``, ``data``, ``null_mean``, ``p``,
-            ``p_adjusted``, ``family``, ``reliability``, ``ceiling``, ``undefined_share``, ``reason``, the other
+            in the template; optional ``ci_low``, ``ci_high``, ``n_instances``, ``data``, ``null``, ``null_mean``,
+            ``p``, ``p_adjusted``, ``family``, ``reliability``, ``ceiling``, ``undefined_share``, ``reason``, the other
             columns of a statistical result (``n_data``, ``level``, ``test``, ``effect_unit``, ``degenerate_share``),
             and ``control_...``, values of the same measure under a control (``control_gold_label``).
         kind: A key of ``TEMPLATES``. ``"result"`` needs ``quantity``. ``"claim"`` needs ``claim`` (what was
@@ -152,6 +153,8 @@ def sentence(
     values["counted"] = "instances"
     if not known(values.get("undefined_share")):
         values |= {"undefined_share": values.get("degenerate_share"), "counted": "values"}
+    null = str(values["null"]) if known(values.get("null")) else "another instance"
+    values["null_name"] = "partner null" if "another instance" in null else "mean under the null"
     names = [name for name in values if name.startswith(CONTROL) and known(values[name])]
     values["controls"] = {name.removeprefix(CONTROL).replace("_", " "): values[name] for name in names}
     if kind == "claim":
@@ -160,7 +163,7 @@ def sentence(
     else:
         values["claim"] = None
     try:
-        text = _environment(digits).from_string(TEMPLATES[kind]).render(values)
+        text = _template(kind, digits).render(values)
     except UndefinedError as error:
         raise ValueError(f"the {kind} sentence needs a column more: {error}; result has {sorted(values)}") from error
     return text[0].upper() + text[1:]
@@ -175,9 +178,13 @@ def _values(result: pd.DataFrame | pd.Series[Any] | Mapping[str, Any]) -> dict[s
 
 
 def _over(n_seeds: Any, n_instances: Any, n_data: Any, data: Any, claim: Any) -> str:
-    """``"Over 8 seeds and 2,693 instances of sst2, "``, without the counts that are missing."""
     # A missing count is left out, but a frame without the column is an error, which this raises.
     str(n_seeds)
+    return counted(n_seeds, n_instances, n_data, data, claim)
+
+
+def counted(n_seeds: Any, n_instances: Any, n_data: Any, data: Any, claim: Any = None) -> str:
+    """``"Over 8 seeds and 2,693 instances of sst2, "``, without the counts that are missing; small after a claim."""
     counts = ((n_seeds, "seed"), (n_instances, "instance"), (n_data, "data set"))
     parts = [_plural(count, noun) for count, noun in counts if known(count)]
     over, on = ("over", "on") if known(claim) else ("Over", "On")
@@ -191,7 +198,8 @@ def _plural(count: Any, noun: str) -> str:
     return f"{format_count(count)} {noun}{'' if count == 1 else 's'}"
 
 
-def _environment(digits: int) -> Environment:
+@lru_cache(maxsize=32)
+def _template(kind: str, digits: int) -> Template:
     # Plain text for papers and terminals: whoever puts a sentence into HTML escapes it there.
     environment = Environment(undefined=StrictUndefined, autoescape=False)
     environment.filters.update(
@@ -205,4 +213,4 @@ def _environment(digits: int) -> Environment:
         order_name=lambda order, estimand: ORDERS.get((estimand, order), str(order).replace("_", " ")),
     )
     environment.globals.update(over=_over, UNITLESS=UNITLESS)
-    return environment
+    return environment.from_string(TEMPLATES[kind])

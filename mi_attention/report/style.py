@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,7 +17,7 @@ from matplotlib.figure import Figure
 
 from mi_attention.report.atomic import atomic_path, with_ending
 
-__all__ = ["ONE_COLUMN", "STYLE", "TWO_COLUMNS", "LineLook", "look", "save_figure", "styled"]
+__all__ = ["ONE_COLUMN", "STYLE", "TWO_COLUMNS", "LineLook", "look", "save_figure", "styled", "svg_text"]
 
 ONE_COLUMN = 3.3
 """Width in inches of a figure in one column of a two-column page."""
@@ -159,6 +160,20 @@ def save_figure(
             temporary = stack.enter_context(atomic_path(target))
             figure.savefig(temporary, format=name, metadata=_metadata(name, signature, title))
     return list(targets.values())
+
+
+def svg_text(figure: Figure, *, signature: str = "", title: str = "") -> str:
+    """The SVG that ``save_figure`` would write, as text, for a page that holds its figures.
+
+    Args:
+        figure: The figure.
+        signature: How the numbers were made; kept in the image's metadata.
+        title: Title in its metadata.
+    """
+    drawn = StringIO()
+    with styled(), _laid_out(figure):
+        figure.savefig(drawn, format="svg", metadata=_metadata("svg", signature, title))
+    return drawn.getvalue()
 
 
 @contextmanager

@@ -41,6 +41,7 @@ from mi_attention.statistics.reliability import (
     split_half,
     tau_ceiling,
 )
+from mi_attention.statistics.rounding import paired_differences
 from mi_attention.statistics.seeds import SeedInterval, seed_interval, smallest_sign_flip_p
 from mi_attention.statistics.shift_null import ShiftNull, lag_one_autocorrelation, shift_null
 from mi_attention.statistics.table import RESULT_COLUMNS, Facts, Tabular, result_table
@@ -91,6 +92,7 @@ __all__ = [
     "page_trend",
     "pair_gaps",
     "paired_contrast",
+    "paired_differences",
     "partner_null",
     "position_interval",
     "power_table",

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from scipy import stats
 
 from mi_attention.interface import FloatArray
+from mi_attention.statistics.rounding import has_spread
 from mi_attention.statistics.seeds import t_bounds
 from mi_attention.statistics.table import Tabular
 
@@ -316,7 +317,7 @@ def _complete(values: ArrayLike) -> _Complete:
         reason = "no defined value"
     elif kept.shape[1] < 2:
         reason = "fewer than two instances defined in all seeds"
-    elif np.ptp(kept) == 0:
+    elif not has_spread(kept):
         reason = "no spread: all values are equal"
     return _Complete(
         table=kept,

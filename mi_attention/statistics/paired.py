@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from mi_attention.interface import FloatArray
 from mi_attention.statistics.families import adjusted_p, require_power
+from mi_attention.statistics.rounding import paired_differences
 from mi_attention.statistics.seeds import seed_interval
 from mi_attention.statistics.table import Tabular
 
@@ -104,7 +105,8 @@ def paired_contrast(first: ArrayLike, second: ArrayLike, level: float = 0.95) ->
         level: Coverage of the t interval in (0, 1).
 
     Returns:
-        Mean of first − second with its t interval and exact sign-flip p.
+        Mean of first − second with its t interval and exact sign-flip p. Differences equal up to rounding (1e-12 of
+        the values) are equal: no interval and no effect size, with the reason.
 
     Raises:
         ValueError: if shapes differ, a value is infinite, ``level`` is not in (0, 1), or there are more
@@ -115,7 +117,7 @@ def paired_contrast(first: ArrayLike, second: ArrayLike, level: float = 0.95) ->
         raise ValueError(f"first {left.shape} and second {right.shape} must both be (S,), paired by seed")
     if np.isinf(left).any() or np.isinf(right).any():
         raise ValueError("first or second holds an infinity; mark undefined runs by NaN")
-    differences = left - right
+    differences = paired_differences(left, right)
     interval = seed_interval(differences, level)
     kept = differences[~np.isnan(differences)]
     deviation = interval.standard_error * math.sqrt(interval.n_seeds)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
+from mi_attention.statistics.rounding import has_spread
 from mi_attention.statistics.table import Tabular
 
 __all__ = ["SeedInterval", "seed_interval", "smallest_sign_flip_p", "t_bounds"]
@@ -70,7 +71,7 @@ def seed_interval(values: ArrayLike, level: float = 0.95) -> SeedInterval:
 
     Returns:
         The interval; without one, and with the reason, for fewer than two seeds and for seeds that all
-        agree exactly (no spread to judge by).
+        agree up to rounding (no spread to judge by).
 
     Raises:
         ValueError: if ``values`` is not a vector, holds an infinity, or ``level`` is not in (0, 1).
@@ -89,7 +90,7 @@ def seed_interval(values: ArrayLike, level: float = 0.95) -> SeedInterval:
         reason = "no seed with a defined value"
     elif n == 1:
         reason = "one seed: no spread between seeds"
-    elif np.ptp(kept) == 0:
+    elif not has_spread(kept):
         reason, standard_error = "no spread between seeds: all values are equal", 0.0
     low, high = (nan, nan) if reason else t_bounds(estimate, standard_error, n - 1, level)
     return SeedInterval(

@@ -2,5 +2,6 @@
 
 The way through: ``config`` (the file) with ``families`` (declared contrasts), ``grid`` (its cells), ``run`` (what is
 missing) on ``backends``, each by ``cell`` and ``controls`` into the ``store``; ``groups`` (seeds of a combination) into
-``tables``, ``summary`` and ``contrasts``; ``outputs`` with ``manifest``; ``verify`` runs cells again.
+``tables``, ``summary`` and ``contrasts``; their ``findings`` into ``outputs``: tables, ``drawings``, the pages ``html``
+(with ``texts`` and ``verdicts``) and ``page``, the files of a ``paper``, the ``manifest``; ``verify`` runs cells again.
 """

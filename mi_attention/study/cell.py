@@ -25,6 +25,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from mi_attention.agreement import compare
 from mi_attention.data import Dataset, load
 from mi_attention.estimators import make_estimator
+from mi_attention.interface import AttentionRecord
 from mi_attention.models import TrainedClassifier, evaluate, train
 from mi_attention.records import record_from_classifier
 from mi_attention.study.config import DataConfig
@@ -202,6 +203,7 @@ def _measure(cell: Cell) -> tuple[dict[str, pd.DataFrame], dict[str, Any], str]:
         confidence=analysis.confidence,
         seed=seed,
         models=models,
+        extras=analysis.extras,
     )
     scores = _scores(trained, source, dataset)
     training = pd.DataFrame({"measure": list(scores), "estimate": list(scores.values())})
@@ -212,9 +214,23 @@ def _measure(cell: Cell) -> tuple[dict[str, pd.DataFrame], dict[str, Any], str]:
     tables["notes"] = pd.DataFrame(
         [(note.text, note.count, note.total) for note in comparison.notes], columns=NOTE_COLUMNS
     )
+    tables["predictions"] = _predictions(record)
     if analysis.refitted_nulls:
         tables["refitted_nulls"] = refitted_nulls(record, cell, estimator)
     return tables, {"record": dict(record.meta), "output": comparison.output}, comparison.signature
+
+
+def _predictions(record: AttentionRecord) -> pd.DataFrame:
+    """What the model said of every instance, for whoever browses its texts."""
+    chosen = record.prediction
+    probability = np.asarray(record.output, dtype=np.float64)[np.arange(len(chosen)), chosen]
+    return pd.DataFrame(
+        {
+            "instance": np.arange(len(chosen), dtype=np.int32),
+            "prediction": chosen.astype(np.int32),
+            "probability": probability,
+        }
+    )
 
 
 def _scores(trained: TrainedClassifier, source: Dataset, dataset: Dataset) -> dict[str, float]:

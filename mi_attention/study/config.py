@@ -144,9 +144,21 @@ class MeasureConfig(_Frozen):
     controls: tuple[Literal["untrained", "uniform", "shuffled"], ...] = Field(
         default=(), description="Control models, each trained and analysed beside the cell's own"
     )
+    extras: tuple[Literal["preservation", "redundancy", "contextualisation", "geometry", "rationale"], ...] = Field(
+        default=(), description="Further estimands, each a set of rows of that name"
+    )
     refitted_nulls: int = Field(
         default=0, ge=0, description="Label permutations under which the estimator is fitted anew at every position"
     )
+
+    @model_validator(mode="after")
+    def _extras_can_be_made(self) -> Self:
+        if self.extras:
+            # Loaded here: a study without extras needs none of it to be read.
+            from mi_attention.agreement.extras import check_extras
+
+            check_extras(self.extras, self.alignments)
+        return self
 
 
 class AnalysisConfig(MeasureConfig):
@@ -242,7 +254,7 @@ class StudyConfig(_Frozen):
 _AXES = {
     "model": ("encoder", "score", "normalizer", "temperature"),
     "training": ("freeze",),
-    "analysis": ("splits", "alignments", "claims", "exploratory", "controls", "control_seeds", "null_seeds"),
+    "analysis": ("splits", "alignments", "claims", "exploratory", "controls", "extras", "control_seeds", "null_seeds"),
 }
 
 

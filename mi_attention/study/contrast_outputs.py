@@ -11,7 +11,18 @@ from mi_attention.report import to_markdown, write_latex, write_table
 from mi_attention.study.config import StudyConfig
 from mi_attention.study.declared import Declaration, current_digests
 
-__all__ = ["declared_lines", "latex_label", "write_contrasts"]
+__all__ = [
+    "CONTRAST_HEADERS",
+    "DECLARED",
+    "EXPLORATORY",
+    "confirmatory_rows",
+    "contrast_columns",
+    "declared_claims",
+    "declared_lines",
+    "declared_rest",
+    "latex_label",
+    "write_contrasts",
+]
 
 INTERVALS = [("estimate", "ci_low", "ci_high")]
 
@@ -38,11 +49,12 @@ instances.
 EXPLORATORY = "Everything below is exploratory: no hypothesis about it was declared, and no p is corrected for it."
 
 
-def _heads(contrasts: pd.DataFrame) -> pd.Series[bool]:
-    return ~contrasts.duplicated(["family", "contrast"])
+def confirmatory_rows(contrasts: pd.DataFrame) -> pd.DataFrame:
+    """The first row of every contrast, the only one that its family corrects."""
+    return contrasts[~contrasts.duplicated(["family", "contrast"])]
 
 
-def _contrast_columns(first: pd.DataFrame) -> list[str]:
+def contrast_columns(first: pd.DataFrame) -> list[str]:
     """The columns that say something, the interval after its estimate."""
     shown = [name for name in CONTRAST_HEADERS if not (first[name].isna() | (first[name] == "")).all()]
     return [part for name in shown for part in ((name, "ci_low", "ci_high") if name == "estimate" else (name,))]
@@ -65,8 +77,8 @@ def write_contrasts(study: StudyConfig, contrasts: pd.DataFrame, target: Path, s
         The files.
     """
     written = write_table(contrasts, target / "contrasts", signature)
-    first = contrasts[_heads(contrasts)]
-    columns = _contrast_columns(first)
+    first = confirmatory_rows(contrasts)
+    columns = contrast_columns(first)
     path = write_latex(
         first[columns],
         target / "contrasts.tex",
@@ -95,21 +107,11 @@ def declared_lines(study: StudyConfig, contrasts: pd.DataFrame, declared: Sequen
     """
     if not study.analysis.is_declared:
         return []
-    status = {found.name: found.status for found in declared if found.kind == "claim"}
-    lines = ["## What was declared", ""]
-    lines += [
-        f"- {claim} ({status.get(claim, 'exploratory: not declared before this report')})"
-        for claim in study.analysis.claims
-    ]
-    lines += [f"- {part} (exploratory)" for part in study.analysis.exploratory]
-    lines.append("")
-    now = current_digests(study)
-    gone = [f"{found.kind} “{found.name}” of {found.written}" for found in declared if found.digest not in now]
-    if gone:
-        lines += [f"Declared earlier, and changed or withdrawn since: {'; '.join(gone)}.", ""]
+    points = [*declared_claims(study, declared), *declared_rest(study, declared)]
+    lines = ["## What was declared", "", *(f"- {point}" for point in points), ""]
     if len(contrasts):
-        first = contrasts[_heads(contrasts)]
-        columns = _contrast_columns(first)
+        first = confirmatory_rows(contrasts)
+        columns = contrast_columns(first)
         lines += [
             DECLARED,
             to_markdown(
@@ -120,6 +122,21 @@ def declared_lines(study: StudyConfig, contrasts: pd.DataFrame, declared: Sequen
             "",
         ]
     return [*lines, EXPLORATORY, ""]
+
+
+def declared_claims(study: StudyConfig, declared: Sequence[Declaration]) -> list[str]:
+    """The claims of a study in words, each with its status by what its folder has written down."""
+    status = {found.name: found.status for found in declared if found.kind == "claim"}
+    late = "exploratory: not declared before this report"
+    return [f"{claim} ({status.get(claim, late)})" for claim in study.analysis.claims]
+
+
+def declared_rest(study: StudyConfig, declared: Sequence[Declaration]) -> list[str]:
+    """What a study declared as exploratory, and what its folder knows as declared earlier and is gone."""
+    now = current_digests(study)
+    gone = [f"{found.kind} “{found.name}” of {found.written}" for found in declared if found.digest not in now]
+    parts = [f"{part} (exploratory)" for part in study.analysis.exploratory]
+    return parts + ([f"Declared earlier, and changed or withdrawn since: {'; '.join(gone)}."] if gone else [])
 
 
 def latex_label(name: str) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mi_attention.interface import FloatArray
-from mi_attention.statistics import adjust_family, contrast_table, equivalence
+from mi_attention.statistics import adjust_family, contrast_table, equivalence, paired_differences
 from mi_attention.study.config import StudyConfig
 from mi_attention.study.declared import Declaration, digest_of, family_content
 from mi_attention.study.families import Contrast, Family, Level, expand
@@ -141,7 +141,7 @@ def _measure(
     first, second = sides
     frame = contrast_table(first, second, level=confidence, rng=0, effect_unit=unit)
     if family.margin is not None:
-        equal = equivalence(first - second, family.margin, alpha=family.alpha, effect_unit=unit)
+        equal = equivalence(paired_differences(first, second), family.margin, alpha=family.alpha, effect_unit=unit)
         frame = pd.concat([equal, frame], ignore_index=True)
     levels = {name: contrast.shared.get(name, "averaged") for name in GROUP_COLUMNS}
     levels[family.factor] = "contrasted"

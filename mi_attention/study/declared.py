@@ -102,7 +102,8 @@ def family_content(study: StudyConfig, family: Family) -> dict[str, Any]:
         "family": family.model_dump(mode="json"),
         "contrasts": [contrast.name for contrast in expand(family, study.grid())],
         "seeds": list(study.seeds),
-        "measured": study.analysis.measured.model_dump(mode="json"),
+        # Without defaults: a field that a later version adds does not make an old declaration another one.
+        "measured": study.analysis.measured.model_dump(mode="json", exclude_defaults=True),
     }
 
 

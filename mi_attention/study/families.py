@@ -16,7 +16,19 @@ __all__ = ["Contrast", "Estimand", "Factor", "Family", "Level", "expand", "names
 
 Factor: TypeAlias = Literal["data", "encoder", "score", "normalizer", "temperature", "freeze"]
 Estimand: TypeAlias = Literal[
-    "pointwise", "instance", "position", "token", "rank", "erasure", "concentration", "training"
+    "pointwise",
+    "instance",
+    "position",
+    "token",
+    "rank",
+    "erasure",
+    "concentration",
+    "training",
+    "preservation",
+    "redundancy",
+    "contextualisation",
+    "geometry",
+    "rationale",
 ]
 Level: TypeAlias = float | str
 
@@ -26,7 +38,14 @@ _DEFAULTS: dict[str, tuple[str, str, str]] = {
     "erasure": ("area", "informativeness minus attention", "hidden"),
     "concentration": ("normalized_skew", "attention", ""),
     "training": ("test_accuracy", "", ""),
+    "preservation": ("attended_excess", "mutual information", "hidden"),
+    "redundancy": ("unique_share", "mutual information", "hidden"),
+    "contextualisation": ("embedding_gap_share", "mutual information", "hidden minus embedding"),
+    "geometry": ("conicity", "", "hidden"),
+    "rationale": ("auc", "attention", ""),
 }
+# Estimands that are about another output than the one asked for, or about none, where a family does not say.
+_ABOUT = {"redundancy": "label", "geometry": "", "rationale": ""}
 _OF_PROFILES = ("kendall_tau_b", "mutual information", "hidden")
 
 
@@ -84,7 +103,9 @@ class Family(BaseModel):
     def row_key(self, output: str) -> tuple[str, str, str, str, str]:
         """Estimand, measure, order, output and state of the rows compared; ``output`` is the one asked for."""
         measure, order, state = _DEFAULTS.get(self.estimand, _OF_PROFILES)
-        about = "" if self.estimand in ("concentration", "training") else (self.output or output)
+        about = self.output or _ABOUT.get(self.estimand, output)
+        if self.estimand in ("concentration", "training"):
+            about = ""
         return self.estimand, self.measure or measure, self.order or order, about, self.state or state
 
 

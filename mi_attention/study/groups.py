@@ -67,8 +67,8 @@ class Group:
         return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]
 
     def stored(self, store: CellStore) -> Packed | None:
-        """The summary, where the store has it."""
-        return store.read_summary(self.digest)
+        """The summary, where the store has it, its ``LONG_TABLES`` left in the file."""
+        return store.read_summary(self.digest, LONG_TABLES)
 
     def make(self, store: CellStore) -> Packed:
         """Make the summary from the cells, and store it.
@@ -93,10 +93,11 @@ class Group:
         seeds = [cell.training.seed for cell in self.cells]
         tables = _group_tables(stored, seeds, self.confidence, self.null_draws)
         facts = {"output": output, "keys": [cell.key for cell in self.cells]}
+        content = pack(tables, facts, last=LONG_TABLES)
         # A folder that cannot be written to, or a full disk, still has its tables.
         with suppress(OSError):
-            store.write_summary(self.digest, tables, facts)
-        return unpack(pack(tables, facts))
+            store.write_summary(self.digest, content)
+        return unpack(content)
 
 
 @lru_cache(maxsize=1)

@@ -20,7 +20,12 @@ __all__ = ["without_places", "write_manifest"]
 
 
 def write_manifest(
-    study: StudyConfig, plan: Plan, tables: StudyTables, declared: Sequence[Declaration], target: Path
+    study: StudyConfig,
+    plan: Plan,
+    tables: StudyTables,
+    declared: Sequence[Declaration],
+    target: Path,
+    files: Sequence[Path] = (),
 ) -> Path:
     """Write ``manifest.json``: configuration, seeds, threads, versions, commit, hardware, hashes of data and weights.
 
@@ -30,6 +35,7 @@ def write_manifest(
         tables: Its tables.
         declared: What its folder has written down.
         target: The folder.
+        files: What else was written into it.
 
     Returns:
         The file.
@@ -58,6 +64,7 @@ def write_manifest(
         },
         "weights": dict(sorted(zip(done["key"], done["weights"], strict=True))),
         "keys": sorted(tables.runs["key"]),
+        "files": sorted(path.relative_to(target).as_posix() for path in files),
     }
     with atomic_path(target / "manifest.json") as temporary:
         temporary.write_text(json.dumps(facts, indent=1, sort_keys=True, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from mi_attention.report.atomic import atomic_path
-from mi_attention.study.packed import Packed, pack, unpack
+from mi_attention.study.packed import Packed, pack, read_packed, unpack
 
 __all__ = ["CellStore", "StoredCell"]
 
@@ -143,14 +143,14 @@ class CellStore:
             return StoredCell(key, content.metadata["status"], content.metadata, content)
         return None
 
-    def write_summary(self, digest: str, tables: Mapping[str, pd.DataFrame], metadata: Mapping[str, Any]) -> None:
-        """Store the summary of a group under the hash of what it was made from."""
-        self._write(self._path(digest, _SUMMARY), pack(tables, metadata))
+    def write_summary(self, digest: str, content: bytes) -> None:
+        """Store the summary of a group, packed, under the hash of what it was made from."""
+        self._write(self._path(digest, _SUMMARY), content)
 
-    def read_summary(self, digest: str) -> Packed | None:
-        """The summary, None where there is none or it is damaged: it can be made again."""
+    def read_summary(self, digest: str, leave: Collection[str]) -> Packed | None:
+        """The summary without its long tables, None where there is none or it is damaged: it can be made again."""
         try:
-            return unpack(self._path(digest, _SUMMARY).read_bytes())
+            return read_packed(self._path(digest, _SUMMARY), leave=leave)
         except (FileNotFoundError, ValueError):
             return None
 

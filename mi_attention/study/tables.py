@@ -37,7 +37,7 @@ class StudyTables:
             each, mean over those cells.
         output: Name of the output asked for.
         seeds: The estimate of every run, one row a measured quantity and seed: what paired contrasts are made of.
-        parts: The summaries they were put together from, for ``long_table``.
+        parts: The summaries they were put together from, where ``long_table`` finds the rest.
     """
 
     agreement: pd.DataFrame
@@ -61,7 +61,7 @@ class StudyTables:
         Returns:
             The rows of all groups; empty where no cell has such a table.
         """
-        return _stacked(self.parts, name)
+        return _stacked({key: part.whole() for key, part in self.parts.items()}, name)
 
 
 def collect(
@@ -92,6 +92,18 @@ def collect(
     Raises:
         ValueError: if a stored file is damaged.
     """
+    with _without_collector():
+        return _collect(cells, store, confidence, null_draws, fresh, workers)
+
+
+def _collect(
+    cells: Sequence[Cell],
+    store: CellStore,
+    confidence: float | None,
+    null_draws: int | None,
+    fresh: bool,
+    workers: int,
+) -> StudyTables:
     finished = store.finished(cell.key for cell in cells)
     members: dict[tuple[Any, ...], list[Cell]] = {}
     for cell in cells:
@@ -102,9 +114,8 @@ def collect(
         analysis = found[0].analysis
         level, draws = confidence or analysis.confidence, null_draws or analysis.null_draws
         groups.append(Group(tuple(found), level, draws))
-    with _without_collector():
-        parts = dict(zip(members, _summaries(groups, store, fresh, workers), strict=True))
-        frames = {name: _stacked(parts, name) for name in TABLES}
+    parts = dict(zip(members, _summaries(groups, store, fresh, workers), strict=True))
+    frames = {name: _stacked(parts, name) for name in TABLES}
     done = frames.pop("cells").assign(key=[cell.key for group in groups for cell in group.cells])
     if len(frames["notes"]):
         notes = frames["notes"].groupby(["data", "note"], sort=False)
@@ -112,7 +123,9 @@ def collect(
             cells=("count", "size"), count=("count", "mean"), total=("total", "mean")
         ).reset_index()
     output = str(next(iter(parts.values())).metadata["output"]) if parts else "prediction"
-    return StudyTables(**frames, runs=_runs(cells, finished, done, store), output=output, parts=parts)
+    runs = _runs(cells, finished, done, store)
+    # Long tables of ten thousand groups would fill the memory for those who never ask for them.
+    return StudyTables(**frames, runs=runs, output=output, parts={key: part.emptied() for key, part in parts.items()})
 
 
 def _summaries(groups: list[Group], store: CellStore, fresh: bool, workers: int) -> list[Packed]:

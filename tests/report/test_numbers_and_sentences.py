@@ -93,6 +93,12 @@ def test_agreement_sentence():
     )
 
 
+def test_a_null_that_is_no_partner_null_is_not_called_so():
+    assert "(mean under the null 0.02," in sentence(ROW | {"null": "circular shifts of the profile"})
+    for null in ("attention of another instance of the same length", "", None, np.nan):
+        assert "(partner null 0.02," in sentence(ROW | {"null": null})
+
+
 def test_sentence_of_one_seed_says_so_and_gives_no_interval():
     row = {**ROW, "n_seeds": 1, "n_instances": 1, "ci_low": np.nan, "ci_high": np.nan, "p": np.nan, "null_mean": np.nan}
     assert sentence(pd.Series(row)) == (

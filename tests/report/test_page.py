@@ -1,4 +1,5 @@
 import base64
+import dataclasses
 import hashlib
 import json
 import re
@@ -10,6 +11,7 @@ import pytest
 
 from mi_attention import AttentionRecord
 from mi_attention.report import HtmlFigure, HtmlInstances, HtmlPage, HtmlSentence, HtmlTable, render_html, write_html
+from mi_attention.report.page.render import _minus
 from mi_attention.report.page.table import page_table
 from tests.report.pages import HOSTILE, instances, page, table
 
@@ -227,3 +229,25 @@ def test_the_frames_are_left_alone():
     before = one.frame.copy()
     render_html(HtmlPage("t", tables=[one]))
     pd.testing.assert_frame_equal(one.frame, before)
+
+
+def test_what_comes_first_and_what_is_folded(profile, tmp_path):
+    row = {"estimate": -0.31, "ci_low": -0.34, "ci_high": 0.02, "n_seeds": 4, "measure": "gini", "order": "random"}
+    row["estimand"] = "pointwise"
+    told = HtmlSentence.from_row(row)
+    parts = {"facts": ["12 cells", "<b>"], "sentences": [told], "tables": [dataclasses.replace(table(), short="Short")]}
+    few = render_html(page(profile(), tmp_path, details=[told] * 6, **parts))
+    many = render_html(page(profile(), tmp_path, details=[told] * 7, **parts))
+    assert "<li>12 cells</li><li>&lt;b&gt;</li>" in few
+    places = [few.index(f'id="{name}"') for name in ("results", "table-1", "words", "figures", "texts", "methods")]
+    assert places == sorted(places)
+    assert '<a href="#table-1">Short</a>' in few
+    # A sentence has the minus sign of the tables, and names keep their hyphens.
+    assert "was −0.31 [−0.34, 0.02]" in few
+    assert "-0.3" not in few.split('id="results"')[1].split("</ul>")[0]
+    assert "<summary>7 sentences" in many
+    assert "sentences, one a row" not in few
+
+
+def test_a_minus_is_no_hyphen():
+    assert _minus("tau-b -0.02 [-.15, 0.1] of x-1 and 3-5") == "tau-b −0.02 [−.15, 0.1] of x-1 and 3-5"

@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-from mi_attention.report import ONE_COLUMN, TWO_COLUMNS, planted_figure, rank_figure, save_figure
+from mi_attention.report import ONE_COLUMN, TWO_COLUMNS, planted_figure, rank_figure, save_figure, svg_text
 from mi_attention.report.curves import curve
 
 
@@ -25,10 +25,35 @@ def bar_lengths(axes):
 def test_cells_are_named_as_in_the_other_figures(cells, check_layout, width):
     figure = planted_figure(cells, width=width)
     check_layout(figure)
-    assert [axes.get_title() for axes in figure.axes] == ["all positions", "MLP + scaled dot", "BiLSTM + scaled dot"]
+    titles = [axes.get_title().replace("\n", " ") for axes in figure.axes]
+    assert titles == ["states of one position", "MLP + scaled dot", "BiLSTM + scaled dot"]
     assert figure.get_suptitle() == "Gaussian, softmax, temperature\u00a01"
     names = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert names == ["MLP + scaled dot", "BiLSTM + scaled dot", "truth"]
+    assert names == [
+        "MLP + scaled dot",
+        "BiLSTM + scaled dot",
+        "truth",
+        "planted in the input; these states may hold more",
+    ]
+
+
+def test_only_states_of_one_position_are_held_against_the_truth(cells):
+    both = planted_figure(cells)
+    scatter, alone, mixing = both.axes
+    drawn = [line for line in scatter.lines if line.get_marker() not in ("None", "", None)]
+    truth = sorted(cells["truth"].unique())
+    assert len(drawn) == 1
+    # MLP: truth + 0.005 on average over two seeds; BiLSTM 0.2 above that is nowhere.
+    np.testing.assert_allclose(sorted(drawn[0].get_ydata()), np.array([0.0, *truth]) + 0.005)
+    assert next(line.get_linestyle() for line in alone.lines if len(line.get_xdata()) == 4) == "-"
+    assert next(line.get_linestyle() for line in mixing.lines if len(line.get_xdata()) == 4) == "--"
+    # Only recurrent states: no panel of a truth, and none in the legend. An unknown encoder may mix.
+    for encoder in ("bilstm", "my_encoder"):
+        figure = planted_figure(cells[cells["encoder"] == "bilstm"].assign(encoder=encoder))
+        assert len(figure.axes) == 1
+        names = [text.get_text() for text in figure.legends[0].get_texts()]
+        assert "truth" not in names
+        assert names[-1].startswith("planted in the input")
 
 
 def test_data_and_temperature_tell_cells_apart(cells):
@@ -92,6 +117,11 @@ def test_a_figure_is_laid_out_once_for_all_formats(profile, tmp_path, monkeypatc
     save_figure(figure, tmp_path / "f")
     assert calls == [figure]
     assert figure.get_layout_engine() is engine
+
+
+def test_the_text_of_an_svg_is_that_of_the_file(profile, tmp_path):
+    (path,) = save_figure(rank_figure(profile()), tmp_path / "f", formats=("svg",), signature="a|b", title="t")
+    assert svg_text(rank_figure(profile()), signature="a|b", title="t") == path.read_text(encoding="utf-8")
 
 
 def test_the_layout_engine_returns_after_a_failed_save(profile, tmp_path, monkeypatch):

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from joblib import Parallel, delayed
 
-from mi_attention.measures import concentration, kendall_tau_b
+from mi_attention.measures import concentration, kendall_tau_b, somers_d, weighted_tau
 from mi_attention.statistics import (
     adjust_family,
     attention_order,
@@ -33,6 +33,7 @@ from mi_attention.statistics import (
     equivalence,
     factorial_model,
     friedman,
+    joint_bootstrap_interval,
     jonckheere,
     page_trend,
     pair_gaps,
@@ -319,6 +320,50 @@ def profile_case(
     return draw
 
 
+def measure_case(
+    measure: str, seeds: int, error: float, length: int = 20
+) -> Callable[[Rng], tuple[float, float, float]]:
+    """What stands beside tau-b at the position level, and tau-b by rank, joined as ``agreement`` joins them."""
+    of = {"weighted": weighted_tau, "somers": somers_d}.get(measure)
+    falling = -np.arange(5.0)
+
+    def statistic(profiles: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        if of is None:
+            return kendall_tau_b(np.broadcast_to(falling, profiles.shape), profiles).values
+        return of(weights, profiles).values
+
+    def draw(rng: Rng) -> tuple[float, float, float]:
+        local, attention = sim.estimated_profiles(rng, seeds, length if of else 5, 60, error, 0.5)
+        if of is None:
+            # A fall by rank, as profiles by rank have, under the differences between runs.
+            local = local + (np.array([1.2, 0.6, 0.3, 0.1, 0.0]) * 1.5)[None, :, None]
+        seed = int(rng.integers(2**31))
+        found = [
+            bootstrap_means(statistic, shrink_profile(m), shrink_profile(a.T), rng=seed, n_resamples=100)
+            for m, a in zip(local, attention, strict=True)
+        ]
+        estimates, draws = [run.estimate for run in found], [run.resampled for run in found]
+        return ends(joint_bootstrap_interval(estimates, draws, n_instances=60))
+
+    return draw
+
+
+def rank_case(error: float) -> Callable[[Rng], tuple[float, float, float]]:
+    """Tau-b of five ranks in one run: the interval of ``agreement`` for a run of its own."""
+    profile = np.array([1.0, 0.5, 0.3, 0.2, 0.15])[:, None]
+    falling = -np.arange(5.0)
+
+    def statistic(profiles: np.ndarray) -> np.ndarray:
+        return kendall_tau_b(np.broadcast_to(falling, profiles.shape), profiles).values
+
+    def draw(rng: Rng) -> tuple[float, float, float]:
+        local = profile + error * np.sqrt(60) * rng.standard_normal((5, 60))
+        found = bootstrap_means(statistic, shrink_profile(local), rng=rng, n_resamples=300)
+        return ends(joint_bootstrap_interval([found.estimate], found.resampled[None], n_instances=60))
+
+    return draw
+
+
 def seeds_case(seeds: int, noise: Callable[..., np.ndarray], kind: str) -> Callable[[Rng], tuple[float, float, float]]:
     def draw(rng: Rng) -> tuple[float, float, float]:
         values = noise(rng, seeds)
@@ -485,6 +530,7 @@ def cases() -> list[Case]:
         )
     )
     counted = few
+    certain = "five ranks whose order is nearly certain take few values, and the bootstrap sees more of them"
     for seeds in (3, 5, 8):
         for error, shared in ((0.3, 0.0), (0.3, 0.9), (0.6, 0.9), (1.0, 0.9), (1.0, 0.0)):
             design = f"profile error {error:g}, {shared:.0%} shared, S = {seeds}"
@@ -497,6 +543,15 @@ def cases() -> list[Case]:
     for error in (0.3, 1.0):
         draw = profile_case("one run", 1, error, 0.5)
         cover("position level of one run", f"profile error {error:g}", draw, truth=None, cost=4)
+    for seeds in (5, 8):
+        for measure, label in (("weighted", "weighted tau"), ("somers", "Somers' d"), ("rank", "tau-b by rank")):
+            for error in (0.3, 1.0):
+                options = {"truth": None, "conservative": few, "cost": 4, "short": measure == "somers" and seeds == 5}
+                draw = measure_case(measure, seeds, error)
+                cover(f"{label} over seeds", f"profile error {error:g}, S = {seeds}", draw, **options)
+    for error in (0.05, 0.3, 1.0):
+        draw = rank_case(error)
+        cover("tau-b by rank of one run", f"profile error {error:g}", draw, truth=None, conservative=certain, cost=4)
     for seeds in (5, 8):
         cover("t over seeds", f"normal, S = {seeds}", seeds_case(seeds, normal, "t"))
         cover("d_z, noncentral t", f"normal, d_z .8, S = {seeds}", seeds_case(seeds, normal, "d"), truth=0.8)

@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from mi_attention.report.cells import INTERVALS
 from mi_attention.report.page.instances import HtmlInstances
 from mi_attention.report.sentences import sentence
+from mi_attention.report.style import svg_text
 from mi_attention.report.verdicts import VERDICTS
 
 __all__ = ["HtmlFigure", "HtmlPage", "HtmlSentence", "HtmlTable"]
@@ -63,6 +65,7 @@ class HtmlTable:
         digits: Decimals, for all columns or by name.
         intervals: Triples (estimate, low, high) shown as one column, with a small drawing of the interval.
         signature: How the numbers were made.
+        short: Name in the contents of the page; by default the title.
     """
 
     frame: pd.DataFrame
@@ -74,6 +77,7 @@ class HtmlTable:
     digits: int | Mapping[str, int] = 2
     intervals: Sequence[tuple[str, str, str]] = INTERVALS
     signature: str = ""
+    short: str = ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,6 +100,11 @@ class HtmlFigure:
             raise ValueError(f"svg of figure {self.title!r} has no <svg> element; save the figure as SVG")
 
     @classmethod
+    def draw(cls, figure: Figure, title: str, caption: str = "", *, signature: str = "") -> HtmlFigure:
+        """A figure that no file holds yet."""
+        return cls(svg_text(figure, signature=signature, title=title), title, caption)
+
+    @classmethod
     def read(cls, path: str | Path, title: str, caption: str = "") -> HtmlFigure:
         """A figure that ``save_figure`` wrote; ``path`` is the ``.svg`` file.
 
@@ -113,8 +122,10 @@ class HtmlPage:
     Attributes:
         title: Its name.
         description: What was asked, a paragraph.
-        sentences: Results in words.
+        facts: What a reader should know before any number, a few words each: cells, seeds, data.
+        sentences: The answer in words, above everything else.
         tables: Tables.
+        details: Further results in words, below the tables, folded where there are many.
         figures: Figures.
         instances: Sets of texts to browse, one a data set or a model.
         methods: How everything was made, a paragraph (``methods_paragraph``).
@@ -126,8 +137,10 @@ class HtmlPage:
 
     title: str
     description: str = ""
+    facts: Sequence[str] = ()
     sentences: Sequence[HtmlSentence] = ()
     tables: Sequence[HtmlTable] = ()
+    details: Sequence[HtmlSentence] = ()
     figures: Sequence[HtmlFigure] = ()
     instances: Sequence[HtmlInstances] = ()
     methods: str = ""

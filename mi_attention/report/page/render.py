@@ -11,6 +11,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import re
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,7 @@ def render_html(page: HtmlPage) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    environment.filters["minus"] = _minus
     text = environment.get_template("page.html.jinja").render(
         page=page,
         tables=[page_table(table) for table in page.tables],
@@ -78,6 +80,11 @@ def write_html(page: HtmlPage, path: str | Path) -> Path:
     """
     text = render_html(page)
     return write_text(text, path)
+
+
+def _minus(text: str) -> str:
+    """The numbers of a sentence with the sign that they have in the tables."""
+    return re.sub(r"(?<![\w.)])-(?=\.?\d)", "−", text)
 
 
 def _asset(name: str) -> str:

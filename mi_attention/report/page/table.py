@@ -52,6 +52,7 @@ class PageTable:
     """A table ready for the template."""
 
     title: str
+    short: str
     note: str
     undefined: str
     signature: str
@@ -78,6 +79,7 @@ def page_table(table: HtmlTable) -> PageTable:
     cells = [_cells(column, table.frame, bounds.get(column.name)) for column in layout.columns]
     return PageTable(
         title=table.title,
+        short=table.short or table.title,
         note=table.note,
         undefined=f"{UNDEFINED_MARK} {layout.undefined_note()}" if layout.undefined else "",
         signature=table.signature,
