@@ -103,6 +103,10 @@ def pointwise_halves(
     are read on the part; so every instance has a value, and neither probe saw it. Each probe has a third of the
     instances: the order reported elsewhere comes from more data.
 
+    The probes are those of the order reported, with its members and folds: linear ones repeat themselves better than it
+    does (.68 for .60 on SST-2 with a BiLSTM), and so do stacks of five folds (.62), so that cheaper halves would
+    overstate its reliability. A frozen probe has no halves: inside an instance the error of an order is the probe's.
+
     Where the states of a third would not fit in ``COPIED_NUMBERS``, the instances are a random sample that does.
 
     Args:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mi_attention.models.config import ClassifierConfig, TrainingConfig
     from mi_attention.models.encoders import ENCODERS, Encoder, register_encoder
     from mi_attention.models.evaluation import Evaluation, evaluate
+    from mi_attention.models.guided import GuidedClassifier, train_guided
     from mi_attention.models.normalizers import NORMALIZERS, Normalizer, register_normalizer
     from mi_attention.models.output import AttentionOutput
     from mi_attention.models.scores import SCORES, Score, register_score
@@ -34,6 +35,7 @@ __all__ = [
     "Encoder",
     "Epoch",
     "Evaluation",
+    "GuidedClassifier",
     "Normalizer",
     "Predictions",
     "Score",
@@ -47,6 +49,7 @@ __all__ = [
     "register_score",
     "save_checkpoint",
     "train",
+    "train_guided",
     "weights_hash",
 ]
 
@@ -58,6 +61,7 @@ _HOME = {
     "config": ("ClassifierConfig", "TrainingConfig"),
     "encoders": ("ENCODERS", "Encoder", "register_encoder"),
     "evaluation": ("Evaluation", "evaluate"),
+    "guided": ("GuidedClassifier", "train_guided"),
     "normalizers": ("NORMALIZERS", "Normalizer", "register_normalizer"),
     "output": ("AttentionOutput",),
     "scores": ("SCORES", "Score", "register_score"),

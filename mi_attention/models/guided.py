@@ -8,18 +8,15 @@ section 3.4).
 from __future__ import annotations
 
 import copy
-import time
 
-import numpy as np
 import torch
 
 from mi_attention.data.dataset import Dataset
 from mi_attention.models.batch import Batch
 from mi_attention.models.classifier import AttentionClassifier, ClassifierOutput
 from mi_attention.models.config import ClassifierConfig, TrainingConfig
-from mi_attention.models.evaluation import evaluate
 from mi_attention.models.output import AttentionOutput
-from mi_attention.models.training import Epoch, TrainedClassifier, _one_epoch, _Optimizer, _required_splits
+from mi_attention.models.training import TrainedClassifier, fit
 
 __all__ = ["GuidedClassifier", "train_guided"]
 
@@ -88,44 +85,9 @@ def train_guided(
 
     Source: S. Wiegreffe, Y. Pinter, Attention is not not Explanation, EMNLP 2019, section 3.4.
     """
-    start = time.perf_counter()
-    config = training_config
-    if config.freeze != "none":
-        raise ValueError(f"freeze is {config.freeze!r}, but a guided classifier has no attention to freeze; use 'none'")
-    train_split, dev_split = _required_splits(dataset)
-    model = GuidedClassifier.of(giver, dataset, classifier_config, config.seed).to(config.device)
-    optimizer = _Optimizer(model, config)
-    order = np.random.default_rng([config.seed, 1])
-    noise = torch.Generator(device=model.device).manual_seed(config.seed)
-    history: list[Epoch] = []
-    best: tuple[tuple[float, float], int, dict[str, torch.Tensor]] | None = None
-    excluded = 0
-    for number in range(1, config.epochs + 1):
-        began = time.perf_counter()
-        loss, excluded = _one_epoch(model, train_split, optimizer, config, order, noise, number)
-        dev = evaluate(model, dev_split)
-        history.append(Epoch(number, loss, dev, time.perf_counter() - began))
-        key = (-dev.loss, 0.0) if config.monitor == "loss" else (getattr(dev, config.monitor), -dev.loss)
-        if best is None or key > best[0]:
-            best = key, number, {name: value.detach().clone() for name, value in model.state_dict().items()}
-        elif number - best[1] >= config.patience:
-            break
-    assert best is not None
-    model.load_state_dict(best[2])
-    model.eval()
-    test = evaluate(model, dataset.test) if dataset.test is not None and len(dataset.test) else None
-    return TrainedClassifier(
-        model=model,
-        classifier_config=classifier_config,
-        training_config=config,
-        classes=dataset.classes,
-        vocabulary=dataset.vocabulary,
-        history=tuple(history),
-        best_epoch=best[1],
-        dev=history[best[1] - 1].dev,
-        test=test,
-        excluded=excluded,
-        seconds=time.perf_counter() - start,
-        data=dataset.name,
-        fingerprint=dataset.fingerprint,
-    )
+    if training_config.freeze != "none":
+        raise ValueError(
+            f"freeze is {training_config.freeze!r}, but a guided classifier has no attention to freeze; use 'none'"
+        )
+    model = GuidedClassifier.of(giver, dataset, classifier_config, training_config.seed)
+    return fit(model.to(training_config.device), dataset, classifier_config, training_config)

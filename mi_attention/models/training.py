@@ -18,7 +18,7 @@ from mi_attention.models.classifier import AttentionClassifier
 from mi_attention.models.config import ClassifierConfig, Freeze, TrainingConfig
 from mi_attention.models.evaluation import Evaluation, evaluate
 
-__all__ = ["Epoch", "TrainedClassifier", "train"]
+__all__ = ["Epoch", "TrainedClassifier", "fit", "train"]
 
 logger = logging.getLogger(__name__)
 
@@ -102,16 +102,40 @@ def train(
         ValueError: If a split is missing or empty, a label is out of range, nothing is left to train,
             ``initial`` does not fit, or the loss stops being finite.
     """
-    start = time.perf_counter()
-    train_split, dev_split = _required_splits(dataset)
-    config = training_config
-    model = AttentionClassifier.from_dataset(dataset, classifier_config, config.seed)
+    _required_splits(dataset)
+    model = AttentionClassifier.from_dataset(dataset, classifier_config, training_config.seed)
     if initial is not None:
         _copy_weights(initial, model)
     for split in dataset.splits.values():
         model.require_fitting(split)
-    model.to(config.device)
-    _freeze(model, config.freeze)
+    model.to(training_config.device)
+    _freeze(model, training_config.freeze)
+    return fit(model, dataset, classifier_config, training_config)
+
+
+def fit(
+    model: AttentionClassifier,
+    dataset: Dataset,
+    classifier_config: ClassifierConfig,
+    training_config: TrainingConfig,
+) -> TrainedClassifier:
+    """Train a model that is there already: what ``train`` does once it has built one.
+
+    Args:
+        model: On its device; parameters that need no gradient keep their values. It is changed.
+        dataset: With training and development splits.
+        classifier_config: What the model was built from, for the record.
+        training_config: How to train; ``freeze`` is not looked at.
+
+    Returns:
+        The classifier and its record.
+
+    Raises:
+        ValueError: If a split is missing or empty, a label is out of range, or the loss stops being finite.
+    """
+    start = time.perf_counter()
+    train_split, dev_split = _required_splits(dataset)
+    config = training_config
     optimizer = _Optimizer(model, config)
     order = np.random.default_rng([config.seed, 1])
     noise = torch.Generator(device=model.device).manual_seed(config.seed)

@@ -228,5 +228,8 @@ def _wilcoxon(differences: FloatArray, generator: np.random.Generator) -> float:
     size = np.abs(differences)
     if differences.size <= 50 and np.unique(size).size == size.size and (size > 0).all():
         return float(stats.wilcoxon(differences, method="exact").pvalue)
+    if (size > 0).sum() < 2:
+        # One difference that is not 0 has either sign with the same chance.
+        return 1.0
     method = stats.PermutationMethod(n_resamples=9999, rng=generator)
     return float(stats.wilcoxon(differences[size > 0], method=method).pvalue)

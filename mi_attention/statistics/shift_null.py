@@ -120,7 +120,7 @@ def shift_null(
     ``"shift"`` takes all T − 1 circular shifts: for smooth profiles, and the default; its smallest p is 1/T, so
     below 20 positions one data set cannot reach .05. A shift puts the two ends of a profile side by side: where
     neighbours are alike but the ends are not, as in any real sequence, it rejects .063 to .065 at 20
-    positions, .060 at 40 and .046 at 64. (Shifts of the profile continued by its mirror image, which has no such break,
+    positions, .059 at 40 and .051 at 64. (Shifts of the profile continued by its mirror image, which has no such break,
     reject .03 there, but .065 once three data sets are combined, and are not offered.)
     ``"blocks"`` rotates by a random shift, cuts into blocks and shuffles them, for long profiles; a block must be a
     few times as long as the profile's correlation reaches (for profiles smoothed over about 8 positions it rejects

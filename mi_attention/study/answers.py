@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mi_attention.interface import FloatArray
-from mi_attention.statistics import adjust_family, contrast_table, equivalence, paired_differences, theil_sen_slope
+from mi_attention.statistics import adjust_family, equivalence, paired_contrast, paired_differences, theil_sen_slope
 from mi_attention.study.claim_contrasts import GROUPING, ClaimContrast, claim_contrasts, level_of
 from mi_attention.study.claims import Claim, RowKey
 from mi_attention.study.groups import ROW_KEY
@@ -22,6 +22,7 @@ ANSWER_COLUMNS = (
     "status",
     "part",
     "contrast",
+    "pair",
     *GROUPING,
     *ROW_KEY,
     "minus",
@@ -44,6 +45,7 @@ ANSWER_COLUMNS = (
     "reference",
     "matters",
     "verdict",
+    "size",
     "effect_unit",
     "reliability",
     "ceiling",
@@ -71,10 +73,11 @@ def answer(claim: Claim, runs: Runs, *, status: str = "confirmatory", level: flo
     Returns:
         One row a contrast with ``ANSWER_COLUMNS`` and controls, the same computed on their rows: first those of the
         claim, corrected together and judged; then, where it averages over data sets, the same by data set, neither
-        corrected nor judged.
+        corrected nor judged. ``size`` says where an interval lies wholly inside ± ``matters`` (``"too small to
+        matter"``): a difference can be supported and yet be that small.
 
     Raises:
-        ValueError: if no run has rows of the kind, or a level of a slope is no positive number.
+        ValueError: if its studies have no finished run, or a level of a slope is no positive number.
     """
     kept = runs.of(claim.studies)
     rows = _rows(claim, kept, claim.average, CONFIRMATORY, level)
@@ -91,7 +94,8 @@ def answer(claim: Claim, runs: Runs, *, status: str = "confirmatory", level: flo
     table = pd.DataFrame(rows).reindex(columns=columns).assign(**facts)
     table = table.astype(dict.fromkeys((*_NUMBERS, "p_adjusted"), np.float64))
     table = _corrected(table, claim)
-    return table.assign(verdict=[_judged(row) for row in table.to_dict("records")])
+    judged = table.to_dict("records")
+    return table.assign(verdict=[_judged(row) for row in judged], size=[_size(row) for row in judged])
 
 
 def verdict_of(answers: pd.DataFrame) -> str:
@@ -118,7 +122,7 @@ def _rows(claim: Claim, runs: Runs, average: Sequence[str], part: str, level: fl
             row = claim.row.model_dump() | {"reason": "no run has these levels", "combinations": "0 of 0"}
         else:
             continue
-        rows.append(row | contrast.labels | {"contrast": contrast.name, "part": part})
+        rows.append(row | contrast.labels | {"contrast": contrast.name, "pair": contrast.pair, "part": part})
     return rows
 
 
@@ -135,6 +139,7 @@ def _measured(claim: Claim, contrast: ClaimContrast, runs: Runs, row: RowKey, le
     found = _tested(claim, contrast, means, str(facts.pop("effect_unit")), level)
     seeds = int(found.get("n_seeds", 0) or 0)
     reasons = [str(found.get("reason", ""))]
+    reasons += [] if runs.has(row) else ["no run has such rows"]
     reasons += [f"undefined in {int((~used).sum())} of {used.size} combinations"] if not used.all() else []
     reasons += [f"{seeds} of {len(runs.seeds)} seeds"] if seeds < len(runs.seeds) else []
     named = row.model_dump() | facts | {"minus": ", ".join(claim.minus.values())}
@@ -158,7 +163,7 @@ def _tested(claim: Claim, contrast: ClaimContrast, means: FloatArray, unit: str,
                 smallest_p=np.nan
             )
         else:
-            table = contrast_table(means[0], second, level=level, rng=0, effect_unit=unit)
+            table = paired_contrast(means[0], second, level).table(effect_unit=unit)
     first: dict[Any, Any] = table.iloc[0].to_dict()
     if len(means) == 1:
         # Against a constant a reader wants the estimate itself, not its distance.
@@ -205,3 +210,8 @@ def _judged(row: Mapping[Any, Any]) -> str:
     if row["direction"] == "equivalent":
         return "supported" if inside and passed else "contradicted" if outside else "undecided"
     return "supported" if passed and (low > 0 or high < 0) else "contradicted" if inside else "undecided"
+
+
+def _size(row: Mapping[Any, Any]) -> str:
+    low, high = (float(row[name]) - float(row["reference"]) for name in ("ci_low", "ci_high"))
+    return "too small to matter" if -row["matters"] < low and high < row["matters"] else ""

@@ -34,7 +34,7 @@ from mi_attention.study.grid import PACKAGES, Cell
 from mi_attention.study.groups import Group
 from mi_attention.study.store import CellStore
 
-__all__ = ["hardware", "load_data", "peak_memory", "run_cell", "versions"]
+__all__ = ["hardware", "load_data", "one_thread", "peak_memory", "run_cell", "versions"]
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +85,7 @@ def versions() -> dict[str, str]:
 
 def hardware() -> dict[str, Any]:
     """What a cell runs on: processor, cores and memory of this machine, and the threads of its libraries in a cell."""
-    with _one_thread():
+    with one_thread():
         pools = sorted({f"{pool['internal_api']} {pool.get('version')}" for pool in threadpool_info()})
     return {
         "system": platform.system(),
@@ -138,7 +138,7 @@ def run_cell(cell: Cell, store: CellStore, group: Sequence[Cell] = ()) -> str:
         "threads": 1,
     }
     try:
-        with _one_thread():
+        with one_thread():
             tables, facts, signature = _measure(cell)
     # A study must survive whatever a cell does; the failure is a row of its own, and the run exits non-zero.
     except Exception as error:
@@ -165,7 +165,7 @@ def _summarise_last(cells: Sequence[Cell], store: CellStore) -> None:
         return
     analysis = cells[0].analysis
     try:
-        with _one_thread():
+        with one_thread():
             Group(tuple(cells), analysis.confidence, analysis.null_draws).make(store)
     # The cell itself is finished; what cannot be summarised is tried again, and then raised, for the tables.
     except Exception:
@@ -251,7 +251,7 @@ def _scores(trained: TrainedClassifier, source: Dataset, dataset: Dataset) -> di
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """One thread in torch and in every BLAS: the same numbers from any worker, and no pools fighting for cores."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -23,6 +23,7 @@ class ClaimContrast:
 
     Attributes:
         name: Its levels and where it is.
+        pair: Its levels alone, as they are called; empty where nothing is compared.
         labels: Level of every factor, ``"averaged"``, ``"contrasted"``, or empty where no combination has it.
         sides: Combinations averaged over, side by side in one order: two sides of a difference, one a level of a slope,
             one of an estimate; none where no run has the levels declared.
@@ -30,6 +31,7 @@ class ClaimContrast:
     """
 
     name: str
+    pair: str
     labels: dict[str, str]
     sides: tuple[tuple[Combination, ...], ...]
     levels: tuple[float, ...] = ()
@@ -76,8 +78,8 @@ def claim_contrasts(
                 missing.discard(name)
                 title = f"{name} ({where})" if name and where else name or where or "all"
                 numbers = tuple(_number(level, moved) for level in levels) if claim.along and moved else ()
-                found.append(ClaimContrast(title, labels, sides, numbers))
-    return found + [ClaimContrast(name, dict.fromkeys(GROUPING, ""), ()) for name in sorted(missing)]
+                found.append(ClaimContrast(title, name, labels, sides, numbers))
+    return found + [ClaimContrast(name, name, dict.fromkeys(GROUPING, ""), ()) for name in sorted(missing)]
 
 
 def level_of(combination: Combination, factor: str) -> Level:

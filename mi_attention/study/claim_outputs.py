@@ -11,11 +11,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from mi_attention.report import atomic_path, save_figure, sentence, write_latex, write_table
+from mi_attention.report.sentences import MEASURES
 from mi_attention.study.answers import CONFIRMATORY, verdict_of
 from mi_attention.study.cell import hardware, versions
 from mi_attention.study.claims import Question
 from mi_attention.study.collection import Collection
-from mi_attention.study.manifest import _commit, without_places
+from mi_attention.study.manifest import source_commit, without_places
 from mi_attention.study.run import Plan
 from mi_attention.study.store import CellStore
 
@@ -34,6 +35,7 @@ HEADERS = {
     "ceiling": "ceiling",
     "detection_limit": "limit",
     "verdict": "verdict",
+    "size": "size",
 }
 _TAKEN = (
     "direction",
@@ -62,12 +64,13 @@ def claim_sentence(row: Mapping[Any, Any]) -> str:
     about = ", ".join(str(row[name]) for name in ("order", "output", "state") if row[name])
     kind = "difference in " if " − " in str(row["contrast"]) else ""
     kind = "slope on log level of " if str(row["contrast"]).startswith("along ") else kind
-    shown["quantity"] = (
-        f"{kind}{str(row['measure']).replace('_', ' ')} ({about})" if about else f"{kind}{row['measure']}"
-    )
+    measure = MEASURES.get(str(row["measure"]), str(row["measure"]).replace("_", " "))
+    shown["quantity"] = f"{kind}{measure}" + (f" ({about})" if about else "")
+    shown["quantity"] += f" minus that of {row['minus']}" if row["minus"] else ""
     shown |= {"claim": f"{row['claim']}: {row['contrast']}", "margin": row["matters"]}
     controls = {str(name): value for name, value in row.items() if str(name).startswith("control_")}
-    shown |= controls | {"control_detection_limit_in_nats": row["detection_limit"]}
+    limits = {"control_least_that_matters": row["matters"], "control_detection_limit_in_nats": row["detection_limit"]}
+    shown |= controls | limits
     return sentence(shown, "claim", digits=3)
 
 
@@ -107,7 +110,7 @@ def write_claims(
         if len(frame):
             written += write_table(frame, target / name, signature)
     heads = numbered[numbered["part"] == CONFIRMATORY]
-    columns = [name for name in HEADERS if name in heads and not heads[name].isna().all()]
+    columns = [name for name in HEADERS if not (heads[name].isna() | (heads[name] == "")).all()]
     columns[columns.index("estimate") + 1 : columns.index("estimate") + 1] = ["ci_low", "ci_high"]
     spoken = "; ".join(f"{number}: {claim}" for claim, number in order.items())
     written.append(
@@ -158,7 +161,7 @@ def claim_facts(collection: Collection, plans: Mapping[str, Plan], directory: Pa
         "missing": list(collection.missing),
         "threads": 1,
         "versions": versions(),
-        "commit": _commit(),
+        "commit": source_commit(),
         "hardware": hardware(),
         "data": {cell.data_name: cell.fingerprint for cell in cells.values()},
         "trained_on": {

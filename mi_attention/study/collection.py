@@ -14,12 +14,13 @@ from __future__ import annotations
 import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mi_attention.study.config import DataConfig, StudyConfig, load_study
 from mi_attention.study.run import Plan, RunResult, plan_study, run_study, save_plan
+from mi_attention.study.store import CellStore
 
 __all__ = ["DATA_VARIABLE", "Collection", "Member", "load_collection", "plan_collection", "run_collection"]
 
@@ -148,32 +149,28 @@ def plan_collection(collection: Collection, directory: str | os.PathLike[str], *
 
 
 def run_collection(
-    collection: Collection,
-    directory: str | os.PathLike[str],
-    *,
-    workers: int = 0,
-    say: Callable[[str], None] = lambda text: None,
+    plans: Mapping[str, Plan], directory: str | os.PathLike[str], *, say: Callable[[str], None] = lambda text: None
 ) -> dict[str, RunResult]:
     """Run what is missing of all studies, one study after the other; a second call goes on where one was stopped.
 
     Args:
-        collection: The studies.
+        plans: What ``plan_collection`` returned.
         directory: Folder of the runs.
-        workers: Processes; 0 takes one a core.
-        say: Told of every study before it is run.
+        say: Told of every study that has something to run, before it is run.
 
     Returns:
         Name of the study → how its run ended.
     """
-    plans = plan_collection(collection, directory, workers=workers)
+    root = Path(directory)
+    store = CellStore(root / _CELLS)
     results = {}
-    for name, first in plans.items():
-        # Cells that an earlier study of the collection shares are there by now.
-        own = Path(directory) / name
-        study = next(member.study for member in collection.members if member.study.name == name)
-        plan = plan_study(study, own, workers=workers) if first.missing else first
-        say(f"{name}: {len(plan.missing)} of {len(plan.cells)} cells to run, about {plan.cost.seconds:.0f} s")
-        results[name] = run_study(plan, own)
+    for name, planned in plans.items():
+        # A cell that an earlier study shares is there by now.
+        finished = store.finished(cell.key for cell in planned.missing)
+        plan = replace(planned, missing=tuple(cell for cell in planned.missing if cell.key not in finished))
+        if plan.missing:
+            say(f"{name}: {len(plan.missing)} of {len(plan.cells)} cells to run")
+        results[name] = run_study(plan, root / name)
     return results
 
 

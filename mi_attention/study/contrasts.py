@@ -142,7 +142,8 @@ def _measure(
     frame = contrast_table(first, second, level=confidence, rng=0, effect_unit=unit)
     if family.margin is not None:
         equal = equivalence(paired_differences(first, second), family.margin, alpha=family.alpha, effect_unit=unit)
-        frame = pd.concat([equal, frame], ignore_index=True)
+        # Its t tests have no smallest p, whatever that of the sign flips beside them.
+        frame = pd.concat([equal.assign(smallest_p=np.nan), frame], ignore_index=True)
     levels = {name: contrast.shared.get(name, "averaged") for name in GROUP_COLUMNS}
     levels[family.factor] = "contrasted"
     return frame.assign(

@@ -16,7 +16,7 @@ from mi_attention.study.config import DataConfig, MeasureConfig, StudyConfig
 __all__ = ["CELL_COLUMNS", "Cell", "cells_of"]
 
 # Raised when the same configuration would give other numbers: stored cells of an older format are not reused.
-FORMAT = 2
+FORMAT = 3
 PACKAGES = ("mi-attention", "torch", "numpy", "scipy", "scikit-learn", "entmax")
 
 CELL_COLUMNS = ("data", "encoder", "score", "normalizer", "temperature", "freeze", "seed")

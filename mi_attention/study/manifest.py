@@ -16,7 +16,7 @@ from mi_attention.study.declared import Declaration
 from mi_attention.study.run import Plan
 from mi_attention.study.tables import StudyTables
 
-__all__ = ["without_places", "write_manifest"]
+__all__ = ["source_commit", "without_places", "write_manifest"]
 
 
 def write_manifest(
@@ -51,7 +51,7 @@ def write_manifest(
         ],
         "written": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": versions(),
-        "commit": _commit(),
+        "commit": source_commit(),
         "hardware": hardware(),
         "processors": sorted(set(done["processor"]) - {""}),
         "data": {cell.data_name: cell.fingerprint for cell in plan.cells},
@@ -82,7 +82,7 @@ def without_places(study: StudyConfig) -> dict[str, Any]:
     return facts
 
 
-def _commit() -> dict[str, Any]:
+def source_commit() -> dict[str, Any]:
     """Commit of the source tree the package runs from, where it is one and git is there to ask."""
     root = Path(__file__).resolve().parents[2]
     if not (root / ".git").exists():

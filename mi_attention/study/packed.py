@@ -26,6 +26,8 @@ __all__ = ["Packed", "TableLayout", "pack", "read_packed", "stack_tables", "unpa
 TEXT: dict[str, type[np.signedinteger[Any]]] = {"text8": np.int8, "text16": np.int16, "text32": np.int32}
 # What one call reads of a file: more than the summary of a group of seeds without its long tables.
 _FIRST_READ = 65_536
+# Before the name of a table, the key of its layout in the header.
+_LAYOUT = "layout."
 _DTYPES = {"I8": "<i1", "I16": "<i2", "F64": "<f8", "F32": "<f4", "I64": "<i8", "I32": "<i4", "BOOL": "?"}
 
 
@@ -107,7 +109,7 @@ def pack(tables: Mapping[str, pd.DataFrame], metadata: Mapping[str, Any], *, las
         ValueError: if a column mixes types, or ``metadata`` is no JSON.
     """
     arrays: dict[str, NDArray[Any]] = {}
-    layout: dict[str, dict[str, Any]] = {}
+    layout: dict[str, str] = {}
     for table, frame in tables.items():
         kinds: dict[str, list[NDArray[Any]]] = {}
         columns = []
@@ -115,14 +117,14 @@ def pack(tables: Mapping[str, pd.DataFrame], metadata: Mapping[str, Any], *, las
             kind, values, levels = _encode(table, str(name), frame[name])
             kinds.setdefault(kind, []).append(values)
             columns.append((str(name), kind, len(kinds[kind]) - 1, levels))
-        layout[table] = {"rows": len(frame), "columns": columns}
+        layout[f"{_LAYOUT}{table}"] = json.dumps({"rows": len(frame), "columns": columns}, ensure_ascii=False)
         arrays |= {f"{table}.{kind}": np.stack(parts) for kind, parts in kinds.items()}
     # Wide numbers first, so that all of them lie at multiples of their size.
     order = sorted(arrays, key=lambda name: (name.rpartition(".")[0] in last, -arrays[name].itemsize))
     try:
         facts = {
             "facts": json.dumps(dict(metadata), sort_keys=True, allow_nan=False, ensure_ascii=False, default=_plain),
-            "layout": json.dumps(layout, ensure_ascii=False),
+            **layout,
         }
     except (TypeError, ValueError) as error:
         raise ValueError(f"metadata must be JSON-able and free of NaN: {error}") from error
@@ -208,9 +210,10 @@ def _packed(content: bytes, header: dict[str, Any], leave: Collection[str], sour
                 dtype = np.dtype(_DTYPES[entry["dtype"]])
                 flat = np.frombuffer(content, dtype, (last - first) // dtype.itemsize, start + first)
                 arrays[name] = flat.reshape(entry["shape"])
-        layout = _layout(facts["layout"])
-        if leave:
-            layout = {table: found for table, found in layout.items() if table not in leave}
+        names = [key.removeprefix(_LAYOUT) for key in facts if key.startswith(_LAYOUT)]
+        if len(names) < len({name.rpartition(".")[0] for name in header}):
+            raise ValueError("another version of mi-attention wrote it; run the study again with this one")
+        layout = {table: _layout(facts[f"{_LAYOUT}{table}"]) for table in names if table not in leave}
         return Packed(json.loads(facts["facts"]), layout, arrays, source)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no packed tables: {error}") from error
@@ -262,15 +265,13 @@ def stack_tables(
     return pd.DataFrame(columns, index=pd.RangeIndex(total), copy=False)
 
 
-@lru_cache(maxsize=256)
-def _layout(text: str) -> Mapping[str, TableLayout]:
-    """The layout of a file; ten thousand files of a study have few different ones."""
-    found = {}
-    for table, entry in json.loads(text).items():
-        columns = tuple((name, kind, row) for name, kind, row, _ in entry["columns"])
-        levels = tuple(None if strings is None else _same(tuple(strings)) for *_, strings in entry["columns"])
-        found[table] = TableLayout(entry["rows"], _same(columns), levels)
-    return found
+@lru_cache(maxsize=4096)
+def _layout(text: str) -> TableLayout:
+    """The layout of a table; those of ten thousand files of a study are few."""
+    entry = json.loads(text)
+    columns = tuple((name, kind, row) for name, kind, row, _ in entry["columns"])
+    levels = tuple(None if strings is None else _same(tuple(strings)) for *_, strings in entry["columns"])
+    return TableLayout(entry["rows"], _same(columns), levels)
 
 
 @lru_cache(maxsize=65_536)

@@ -138,15 +138,13 @@ class Runs:
         return {tuple(row[name] for name in _LIMITED): float(row["nats"]) for row in self.limits.to_dict("records")}
 
     def values(self, combination: tuple[Level, ...], row: RowKey) -> FloatArray:
-        """``(S,)`` estimates of a combination, NaN where a run is missing or undefined.
-
-        Raises:
-            ValueError: if no run has rows of this kind.
-        """
+        """``(S,)`` estimates of a combination, NaN where a run is missing or undefined."""
         key = row.of(self._main[combination])
-        if key not in self._kinds and not any(row.of(main) in self._kinds for main in set(self._main.values())):
-            raise ValueError(f"no run has rows of {dict(zip(ROW_KEY, key, strict=True))}")
         return self._values.get((*key, *combination), np.full(len(self.seeds), np.nan))
+
+    def has(self, row: RowKey) -> bool:
+        """Whether any run has rows of this kind."""
+        return any(row.of(main) in self._kinds for main in set(self._main.values()))
 
     def table(self, keys: Sequence[RowKey], level: float = 0.95) -> pd.DataFrame:
         """Estimates over seeds, one row a combination and kind of row.

@@ -17,11 +17,10 @@ import pandas as pd
 from mi_attention.agreement import compare
 from mi_attention.estimators import make_estimator
 from mi_attention.interface import AttentionRecord
-from mi_attention.models import train
-from mi_attention.models.guided import train_guided
+from mi_attention.models import train, train_guided
 from mi_attention.records import record_from_classifier
 from mi_attention.report import read_table, write_table
-from mi_attention.study.cell import _one_thread, load_data
+from mi_attention.study.cell import load_data, one_thread
 from mi_attention.study.collection import Collection
 from mi_attention.study.grid import Cell
 from mi_attention.study.run import Plan
@@ -32,9 +31,7 @@ RECEIVER = "mlp"
 GIVER = "bilstm"
 
 
-def transfer_runs(
-    collection: Collection, plans: Mapping[str, Plan], directory: Path, *, workers: int = 1
-) -> pd.DataFrame:
+def transfer_runs(collection: Collection, plans: Mapping[str, Plan], directory: Path, workers: int = 1) -> pd.DataFrame:
     """Train the guided models of every pair of a BiLSTM and an MLP cell that differ in the encoder alone.
 
     Args:
@@ -133,7 +130,7 @@ def _kept(receiver: Cell, giver: Cell, directory: Path) -> pd.DataFrame:
     facts = [receiver.key, giver.key, version("mi-attention")]
     path = directory / "transfer" / f"{hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:32]}.parquet"
     if not path.exists():
-        with _one_thread():
+        with one_thread():
             values = transfer_values(receiver, giver)
         write_table(values, path, f"transfer {receiver.key} {giver.key}")
     return read_table(path)[0]

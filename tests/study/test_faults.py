@@ -13,6 +13,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import joblib
 import pandas as pd
 import pytest
 
@@ -154,14 +155,22 @@ def test_ctrl_c_leaves_partial_results(smallest_toml, tmp_path):
     assert "of 6 cells finished" in (folder / "report.md").read_text()
 
 
-def test_two_runs_on_one_store_at_once(smallest_toml, tmp_path, assert_same_tables):
-    folder = tmp_path / "shared"
-    both = [start(folder, smallest_toml, workers=1) for _ in range(2)]
-    for process in both:
-        _, shown = process.communicate(timeout=600)
-        assert process.returncode == 0, shown
-    assert not list((folder / "cells").glob(".*partial"))
-    assert_same_tables(folder)
+def run_when_both_are_there(plan, folder, me):
+    """One of two runs in processes of their own, that begin together."""
+    (folder / f"here-{me}").touch()
+    end = time.monotonic() + 300
+    while len(list(folder.glob("here-*"))) < 2 and time.monotonic() < end:
+        time.sleep(0.005)
+    return run_study(plan, folder).done, os.getpid()
+
+
+def test_two_runs_on_one_store_at_once(smallest, tmp_path, assert_same_tables):
+    plan = plan_study(smallest, tmp_path, workers=1)
+    found = joblib.Parallel(n_jobs=2)(joblib.delayed(run_when_both_are_there)(plan, tmp_path, me) for me in range(2))
+    assert [done for done, _ in found] == [6, 6]
+    assert len({process for _, process in found} | {os.getpid()}) == 3
+    assert not list((tmp_path / "cells").glob(".*partial"))
+    assert_same_tables(tmp_path)
 
 
 def test_a_full_disk_stops_the_run_and_leaves_whole_cells_only(smallest, tmp_path, assert_same_tables):

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors.numpy import load
 
-from mi_attention.study.packed import pack, stack_tables, unpack
+from mi_attention.study.packed import pack, read_packed, stack_tables, unpack
 
 TABLE = pd.DataFrame(
     {
@@ -76,6 +76,59 @@ def test_a_column_that_a_file_lacks_is_missing_there():
     # A column without any value in one file does not change what it is in the others.
     nothing = pd.DataFrame({"name": [np.nan]})
     assert stack_tables([parts[0], unpack(pack({"t": nothing}, {}))], "t")["name"].isna().tolist()[-1]
+
+
+def test_tables_left_in_the_file_are_there_when_they_are_asked_for(tmp_path):
+    path = tmp_path / "f"
+    long = pd.DataFrame({"x": np.arange(30_000.0), "s": [f"s{i % 300}" for i in range(30_000)]})
+    path.write_bytes(pack({"long": long, "t": TABLE, "more": TABLE}, {"a": 1}, last=("long",)))
+    found = read_packed(path, leave=("long", "absent"))
+    assert list(found.layout) == ["t", "more"]
+    assert not any(name.startswith("long.") for name in found.arrays)
+    pd.testing.assert_frame_equal(found.table("t"), TABLE.astype({"name": "str"}), check_exact=True)
+    for again in (found.whole(), found.emptied().whole(), read_packed(path), unpack(path.read_bytes())):
+        assert again.metadata == {"a": 1}
+        pd.testing.assert_frame_equal(again.table("long"), long.astype({"s": "str"}), check_exact=True)
+        pd.testing.assert_frame_equal(again.table("more"), found.table("more"), check_exact=True)
+    assert list(found.emptied().layout) == []
+    # Of what was left, nothing is read: but a file that is cut there is damaged all the same.
+    content = path.read_bytes()
+    for cut in (content[:-1], content[:100], content + b"x", b""):
+        path.write_bytes(cut)
+        with pytest.raises(ValueError, match="no packed tables"):
+            read_packed(path, leave=("long",))
+    with pytest.raises(FileNotFoundError):
+        read_packed(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("rows", [3, 70_000])
+def test_a_header_or_a_table_longer_than_the_first_read(tmp_path, rows):
+    frame = pd.DataFrame(
+        {"x": np.arange(float(rows)), "s": [f"a long string with the number {i}" for i in range(rows)]}
+    )
+    path = tmp_path / "f"
+    path.write_bytes(pack({"t": frame, "end": TABLE}, {}, last=("end",)))
+    pd.testing.assert_frame_equal(read_packed(path, leave=("end",)).table("t"), frame.astype({"s": "str"}))
+
+
+def test_files_that_differ_in_columns_strings_and_rows_are_stacked_in_order():
+    rng = np.random.default_rng(0)
+    frames = []
+    for i in range(40):
+        rows = int(rng.integers(0, 4))
+        frame = pd.DataFrame(
+            {"s": [f"s{v}" for v in rng.integers(0, 5, rows)], "x": rng.random(rows), "n": range(rows)}
+        )
+        frames.append(frame[["x", "n", "s"]] if i % 3 else frame.drop(columns="n"))
+    expected = pd.concat(frames, ignore_index=True)[["s", "x", "n"]].astype({"s": "str", "n": float})
+    found = stack_tables([unpack(pack({"t": frame}, {})) for frame in frames], "t")
+    pd.testing.assert_frame_equal(found, expected, check_exact=True)
+
+
+def test_a_file_of_another_version_is_named_so():
+    content = pack({"t": TABLE}, {})
+    with pytest.raises(ValueError, match="another version"):
+        unpack(content.replace(b'"layout.t"', b'"Layout.t"'))
 
 
 def test_what_cannot_be_kept_is_refused():
