@@ -16,7 +16,7 @@ def figure(found: Found) -> Figure:
         found.rows(estimand="concentration", measure="normalized_skew"),
         "temperature",
         axis="temperature (log scale)",
-        label="normalised skew of attention (−1 to 1)",
+        label="normalised skew\n(−1 to 1)",
     )
 
 
