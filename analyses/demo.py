@@ -1,4 +1,4 @@
-"""The default study, as `make demo` runs it; writes results/demo.
+"""The default study, as `make demo` runs it; writes results/demo, without the texts of docstrings that others wrote.
 
 Run from the root of the repository:  .venv/bin/python analyses/demo.py
 """
@@ -10,4 +10,4 @@ from mi_attention.cli import demo
 ROOT = Path(__file__).resolve().parent.parent
 
 if __name__ == "__main__":
-    raise SystemExit(demo(output=ROOT / "results" / "demo"))
+    raise SystemExit(demo(output=ROOT / "results" / "demo", texts=False))

@@ -53,9 +53,9 @@ Kendall's tau-b, inside instances and by position. The paper hedges ("likely", "
 sets that fails to show an effect does not say that there is none elsewhere. Agreement is not faithfulness: attention
 that ranks states as their information does need not be what the model uses.
 
-Information is what the probe can read: a linear one in most runs, the default probe in a subset (claim (i), planted
-data). Models are small, trained for few epochs, with one layer of attention. With eight seeds a difference must be
-about as large as its own spread between seeds to be told from none. What was planned and what was cut:
+Information is what the probe can read: a linear one in most runs, the default probe in a few (claim (i), BiLSTM on
+planted data). Models are small, trained for few epochs, with one layer of attention. With eight seeds a difference must
+be about as large as its own spread between seeds to be told from none. What was planned and what was cut:
 [PLAN.md](../analyses/PLAN.md).
 
 ## Making it again

@@ -54,9 +54,9 @@ Output = Annotated[Path | None, Parameter(help="Folder for cells, tables and fig
 
 
 @app.command
-def demo(*, output: Output = None, workers: Workers = 0) -> int:
+def demo(*, output: Output = None, workers: Workers = 0, texts: Texts = None) -> int:
     """Run the default study on data that comes with the installation, a few minutes on two cores."""
-    return study(Path(__file__).parent / "study" / "demo.toml", output=output, workers=workers)
+    return study(Path(__file__).parent / "study" / "demo.toml", output=output, workers=workers, texts=texts)
 
 
 @app.command

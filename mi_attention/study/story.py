@@ -68,7 +68,9 @@ def claim_lines(name: str, page: Mapping[str, Any]) -> list[str]:
 def _row(claim: Mapping[str, Any]) -> tuple[str, ...]:
     contrasts = claim["contrasts"]
     supported = sum(contrast["verdict"] == "supported" for contrast in contrasts)
-    small = sum(contrast["verdict"] == "supported" and bool(contrast.get("size")) for contrast in contrasts)
+    # Of two things claimed to be alike, that the difference is small is what was claimed.
+    differing = [contrast for contrast in contrasts if contrast.get("direction") != "equivalent"]
+    small = sum(contrast["verdict"] == "supported" and bool(contrast.get("size")) for contrast in differing)
     worst = max((contrast["p_adjusted"] for contrast in contrasts if "p_adjusted" in contrast), default=None)
     return (
         claim["claim"],
