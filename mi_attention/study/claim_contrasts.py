@@ -96,7 +96,8 @@ def _pairs(claim: Claim, members: Sequence[Combination]) -> Iterator[tuple[str, 
     """Names and levels of what is compared: pairs of a factor, all levels of a slope, or nothing."""
     if claim.along is not None:
         along = claim.along
-        levels = sorted({level_of(member, along) for member in members}, key=lambda level: _number(level, along))
+        different = sorted({level_of(member, along) for member in members}, key=str, reverse=True)
+        levels = sorted(different, key=lambda level: _number(level, along))
         if len(levels) > 1:
             yield f"along {along}", tuple(levels)
     elif claim.factor is not None:
