@@ -6,12 +6,13 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from mi_attention.agreement.headline import Headlined, headline_rows
 from mi_attention.agreement.near_ties import CONCORDANCE
 from mi_attention.agreement.notes import Note
 from mi_attention.agreement.pages import comparison_page
@@ -23,7 +24,6 @@ from mi_attention.report import (
     rank_figure,
     save_figure,
     write_html,
-    write_latex,
 )
 
 __all__ = ["Comparison", "PlotKind"]
@@ -32,7 +32,7 @@ PlotKind: TypeAlias = Literal["rank", "position", "erasure", "near ties"]
 
 
 @dataclass(frozen=True, eq=False)
-class Comparison:
+class Comparison(Headlined):
     """What ``compare`` found, as tidy tables.
 
     Attributes:
@@ -67,11 +67,11 @@ class Comparison:
     output: str = "prediction"
     labels: Mapping[str, Any] = field(default_factory=dict)
 
+    _scope: ClassVar[str] = "with intervals"
+
     def headline(self) -> pd.DataFrame:
         """The rows a paper would print: tau-b of every order, output and state."""
-        rows = self.table[(self.table["measure"] == "kendall_tau_b") & (self.table["order"] != "support")]
-        # What the record cannot have is said in ``absent``.
-        rows = rows[(rows["estimand"] != "control") | rows["estimate"].notna()]
+        rows = headline_rows(self.table)
         columns = ["estimand", "order", "output", "state", "estimate", "ci_low", "ci_high", "null_mean", "p"]
         columns += ["reliability", "ceiling", "n_instances", "n_units", "tied_units", "undefined", "reason"]
         return rows[columns].reset_index(drop=True)
@@ -86,24 +86,6 @@ class Comparison:
         """The controls that this record cannot have, and what they would need."""
         rows = self.table[(self.table["estimand"] == "control") & self.table["estimate"].isna()]
         return rows[["order", "output", "reason"]].reset_index(drop=True)
-
-    def to_latex(
-        self, path: str | os.PathLike[str], *, caption: str | None = None, label: str = "tab:agreement"
-    ) -> Path:
-        """Write the headline table as LaTeX (booktabs).
-
-        Args:
-            path: The ``.tex`` file.
-            caption: Caption; the signature is added to it.
-            label: Label to refer to the table by.
-
-        Returns:
-            The path.
-        """
-        text = caption or "Agreement (Kendall's tau-b) of the order of attention with other orders, with intervals."
-        frame = self.headline().drop(columns="reason")
-        write_latex(frame, Path(path), caption=text, label=label, signature=self.signature)
-        return Path(path)
 
     def to_html(
         self, path: str | os.PathLike[str], record: AttentionRecord | None = None, *, title: str | None = None

@@ -72,10 +72,14 @@ def information(estimate: MIEstimate, owner: IntArray, n: int, *, held_out: bool
 
     Returns:
         In nats. The share of the correction that counts as uncertain is that of ``estimators.level_standard_error``.
+
+    Raises:
+        ValueError: if a held-out value is asked for and there is none.
     """
     influence = _of_mean(estimate.local, owner, n)
     if held_out:
-        assert estimate.lower_bound is not None
+        if estimate.lower_bound is None:
+            raise ValueError(f"{estimate.signature} has no held-out value; leave held_out out")
         return Linearised(estimate.lower_bound, influence)
     raw = estimate.nats if estimate.lower_bound is None else estimate.lower_bound
     return Linearised(estimate.nats, influence, CORRECTION_UNCERTAINTY * (estimate.nats - raw))

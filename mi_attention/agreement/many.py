@@ -6,13 +6,14 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 
 from mi_attention.agreement.compare import compare
 from mi_attention.agreement.comparison import Comparison
+from mi_attention.agreement.headline import Headlined, headline_rows
 from mi_attention.agreement.notes import Note
 from mi_attention.agreement.outputs import Output
 from mi_attention.agreement.pages import many_page
@@ -25,7 +26,7 @@ from mi_attention.agreement.pooling import (
     pool_near_ties,
 )
 from mi_attention.interface import AttentionRecord, FloatArray
-from mi_attention.report import write_html, write_latex
+from mi_attention.report import write_html
 from mi_attention.statistics import adjust_family, contrast_table
 
 __all__ = ["ManyComparison", "compare_many"]
@@ -34,7 +35,7 @@ _LABELS = ("data", "encoder", "score", "normalizer", "temperature")
 
 
 @dataclass(frozen=True, eq=False)
-class ManyComparison:
+class ManyComparison(Headlined):
     """What ``compare_many`` found, as tidy tables with the column ``cell``.
 
     Attributes:
@@ -63,31 +64,14 @@ class ManyComparison:
     output: str
     comparisons: tuple[Comparison, ...]
 
+    _scope: ClassVar[str] = "over seeds"
+
     def headline(self) -> pd.DataFrame:
         """The rows a paper would print: tau-b of every cell, order, output and state."""
-        rows = self.table[(self.table["measure"] == "kendall_tau_b") & (self.table["order"] != "support")]
-        rows = rows[(rows["estimand"] != "control") | rows["estimate"].notna()]
+        rows = headline_rows(self.table)
         columns = ["cell", "estimand", "order", "output", "state", "estimate", "ci_low", "ci_high", "null_mean", "p"]
         columns += ["reliability", "ceiling", "n_seeds", "n_instances", "undefined_share", "reason"]
         return rows[columns].reset_index(drop=True)
-
-    def to_latex(
-        self, path: str | os.PathLike[str], *, caption: str | None = None, label: str = "tab:agreement"
-    ) -> Path:
-        """Write the headline table as LaTeX (booktabs).
-
-        Args:
-            path: The ``.tex`` file.
-            caption: Caption; the signature is added to it.
-            label: Label to refer to the table by.
-
-        Returns:
-            The path.
-        """
-        text = caption or "Agreement (Kendall's tau-b) of the order of attention with other orders, over seeds."
-        frame = self.headline().drop(columns="reason")
-        write_latex(frame, Path(path), caption=text, label=label, signature=self.signature)
-        return Path(path)
 
     def to_html(
         self, path: str | os.PathLike[str], record: AttentionRecord | None = None, *, title: str | None = None

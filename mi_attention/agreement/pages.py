@@ -78,15 +78,7 @@ def comparison_page(found: Comparison, record: AttentionRecord | None, title: st
     if (rows["estimand"] == "erasure").any():
         tables.append(_erasure(found))
     columns = ["measure", "estimate", "ci_low", "ci_high", "n_instances", "undefined"]
-    tables.append(
-        HtmlTable(
-            found.concentration,
-            "Concentration of the attention",
-            columns=columns,
-            headers={"estimate": "estimate"},
-            short="Attention",
-        )
-    )
+    tables.append(_concentration(found.concentration, columns))
     figures = [
         HtmlFigure.draw(figure, *_CAPTIONS[kind], signature=found.signature) for kind, figure in found.figures().items()
     ]
@@ -121,15 +113,7 @@ def many_page(found: ManyComparison, record: AttentionRecord | None, title: str 
             ),
         )
     columns = ["cell", "measure", "estimate", "ci_low", "ci_high", "n_seeds"]
-    tables.append(
-        HtmlTable(
-            found.concentration,
-            "Concentration of the attention",
-            columns=columns,
-            headers={"estimate": "estimate"},
-            short="Attention",
-        )
-    )
+    tables.append(_concentration(found.concentration, columns))
     page = HtmlPage(
         title or _title(first.labels),
         sentences=_sentences(found.table, found.output, ["cell"]),
@@ -158,6 +142,11 @@ def _table(frame: pd.DataFrame, columns: Sequence[str]) -> HtmlTable:
     explain = {name: text for name, text in _EXPLAIN.items() if name in columns}
     headers = {"estimate": "tau-b", "n_instances": "instances"}
     return HtmlTable(frame, title, note=_NOTE, columns=columns, headers=headers, explain=explain, short=short)
+
+
+def _concentration(frame: pd.DataFrame, columns: Sequence[str]) -> HtmlTable:
+    title, headers = "Concentration of the attention", {"estimate": "estimate"}
+    return HtmlTable(frame, title, columns=columns, headers=headers, short="Attention")
 
 
 def _erasure(found: Comparison) -> HtmlTable:

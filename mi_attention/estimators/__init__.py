@@ -48,7 +48,7 @@ means, XOR, scales, three components  .88 / .041 / .85  .93 / .075 / .88
 
 At independence ``nats`` was 0 within .001 on average, also with grouped rows.
 
-``Probe(members=("linear", "smooth"))`` orders the last three with .21 to .26 (one draw, mean of 2 and 4 classes).
+``Probe(members=("linear", "smooth"))`` orders the last four with .15 to .25 (draw 101, mean of 2 and 4 classes).
 
 **Discriminants or ridge-logistic regression?** Mean held-out nats over 6 data sets of 2 classes each at d = 128, same
 folds and same stack coefficient (``tests/benchmarks/linear_probe.py``):

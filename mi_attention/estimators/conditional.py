@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from mi_attention.estimators.joint_neighbours import Sides, joint_values
-from mi_attention.estimators.neighbour_estimate import neighbour_estimate, nothing_between
+from mi_attention.estimators.neighbour_estimate import nothing_between
 from mi_attention.estimators.neighbour_sides import as_sides
 from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows
+from mi_attention.estimators.pointwise_estimate import pointwise_estimate
 from mi_attention.estimators.samples import as_groups
 from mi_attention.interface import MIEstimate
 
@@ -72,4 +73,4 @@ class ConditionalMixture:
         given = condition.values if condition.values.shape[1] else None
         local = joint_values(Sides(first.values, second.values, given), self.k, instances).local
         reason = "" if given is not None else "constant condition: the unconditional value"
-        return neighbour_estimate(local, instances, self.signature, ceiling, reason)
+        return pointwise_estimate(local, instances, self.signature, ceiling, reason)

@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 
 from mi_attention.estimators.labels import as_classes
 from mi_attention.estimators.one_by_one import OneByOne
+from mi_attention.estimators.pointwise_estimate import constant_estimate, pointwise_estimate
 from mi_attention.estimators.samples import (
     SmallSampleWarning,
     as_array,
     as_groups,
-    cluster_standard_error,
     count_independent,
 )
 from mi_attention.interface import IntArray, MIEstimate
@@ -85,7 +85,7 @@ class Discrete(OneByOne):
             return MIEstimate.undefined("a single class", n=n, signature=self.signature, ceiling=0.0)
         states = int(symbols.max()) + 1
         if states == 1:
-            return self._result(np.zeros(n), labels.entropy, "constant state", instances)
+            return constant_estimate("constant state", n, instances, self.signature, labels.entropy)
         _, pair, counts = np.unique(
             symbols * len(labels.classes) + labels.codes, return_inverse=True, return_counts=True
         )
@@ -100,21 +100,7 @@ class Discrete(OneByOne):
             )
         if self.correction == "miller-madow":
             local -= (len(counts) - states - len(labels.classes) + 1) / (2 * independent)
-        return self._result(local, labels.entropy, "", instances)
-
-    def _result(self, local: Any, ceiling: float, reason: str, groups: IntArray | None) -> MIEstimate:
-        return MIEstimate(
-            nats=float(local.mean()),
-            lower_bound=None,
-            local=local,
-            standard_error=cluster_standard_error(local, groups),
-            n=len(local),
-            ceiling=ceiling,
-            status="ok",
-            reason=reason,
-            signature=self.signature,
-            groups=groups,
-        )
+        return pointwise_estimate(local, instances, self.signature, labels.entropy)
 
 
 def joint_symbols(x: Any) -> IntArray:

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from mi_attention.estimators.joint_neighbours import Sides, joint_values
 from mi_attention.estimators.labels import as_continuous
-from mi_attention.estimators.neighbour_estimate import constant_estimate, neighbour_estimate
 from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows, rescale
 from mi_attention.estimators.one_by_one import OneByOne
+from mi_attention.estimators.pointwise_estimate import constant_estimate, pointwise_estimate
 from mi_attention.estimators.rectangles import rectangle_local
 from mi_attention.estimators.samples import (
     as_groups,
@@ -95,7 +95,7 @@ class KSG(OneByOne):
         warn_if_small(independent)
         local, tied = ksg_local(scaled, target, self.k, self.algorithm, instances)
         reason = f"ties in {tied:.0%} of rows: use Mixture" if tied > MANY_TIES else ""
-        return neighbour_estimate(local, instances, self.signature, reason=reason)
+        return pointwise_estimate(local, instances, self.signature, reason=reason)
 
 
 def ksg_local(

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from numpy.typing import ArrayLike
 
 from mi_attention.estimators.joint_neighbours import Sides, joint_values
-from mi_attention.estimators.neighbour_estimate import neighbour_estimate, nothing_between
+from mi_attention.estimators.neighbour_estimate import nothing_between
 from mi_attention.estimators.neighbour_sides import as_sides
 from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows
 from mi_attention.estimators.one_by_one import OneByOne
+from mi_attention.estimators.pointwise_estimate import pointwise_estimate
 from mi_attention.estimators.samples import as_groups
 from mi_attention.interface import MIEstimate
 
@@ -81,4 +82,4 @@ class Mixture(OneByOne):
         if nothing is not None:
             return nothing
         local = joint_values(Sides(first.values, second.values), self.k, instances).local
-        return neighbour_estimate(local, instances, self.signature, ceiling)
+        return pointwise_estimate(local, instances, self.signature, ceiling)

@@ -10,9 +10,9 @@ from scipy.special import digamma
 
 from mi_attention.estimators.class_neighbours import balls_by_tree, balls_of_groups, balls_on_a_line
 from mi_attention.estimators.labels import as_classes
-from mi_attention.estimators.neighbour_estimate import constant_estimate, neighbour_estimate
 from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows, rescale
 from mi_attention.estimators.one_by_one import OneByOne
+from mi_attention.estimators.pointwise_estimate import constant_estimate, pointwise_estimate
 from mi_attention.estimators.product_neighbours import balls_by_product
 from mi_attention.estimators.samples import (
     as_groups,
@@ -102,7 +102,7 @@ class Ross(OneByOne):
             return MIEstimate.undefined("class has fewer than 2 groups", n=n, signature=self.signature, ceiling=ceiling)
         warn_if_small(count_independent(n, instances))
         local = ross_local(scaled, labels.codes, self.k, instances)
-        return neighbour_estimate(local, instances, self.signature, ceiling)
+        return pointwise_estimate(local, instances, self.signature, ceiling)
 
 
 def ross_local(x: NDArray[np.float64], codes: IntArray, k: int, groups: IntArray | None = None) -> NDArray[np.float64]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -42,6 +44,13 @@ def test_information_has_the_error_of_its_estimate_by_row_and_by_instance(sample
     assert level.value == estimate.nats
     assert level.correction > 0
     assert level.standard_error == pytest.approx(level_standard_error(estimate))
+
+
+def test_a_held_out_value_that_is_not_there_is_refused(sample):
+    x, y, owner = sample
+    estimate = dataclasses.replace(QUICK.estimate(x, y, owner), lower_bound=None)
+    with pytest.raises(ValueError, match="has no held-out value"):
+        information(estimate, owner, 400, held_out=True)
 
 
 def test_instances_not_used_have_no_influence_and_leave_the_error_as_it_is(sample):

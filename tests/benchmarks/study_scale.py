@@ -39,9 +39,11 @@ STUDY = StudyConfig.model_validate(
 
 
 def fabricate(source: Path, members: list, groups: int, target: Path) -> list:
+    """Cells of many groups with the content of one real group, as links; summaries differ in the weights alone."""
     target.mkdir(parents=True)
     analysis = members[0].analysis
     real = Group(tuple(members), analysis.confidence, analysis.null_draws)
+    real.make(CellStore(source))
     summary = (source / f"{real.digest}.summary").read_bytes()
     weights = real.stored(CellStore(source)).table("cells")["weights"].tolist()
     cells = []

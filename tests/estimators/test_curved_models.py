@@ -11,6 +11,7 @@ from scipy.stats import multivariate_normal
 from mi_attention.estimators import Probe
 from mi_attention.estimators.axes import principal_rows
 from mi_attention.estimators.crossfit import Prepared, _fit_members, _subspaces, _Views
+from mi_attention.estimators.discriminant import oracle_approximating_shrinkage
 from mi_attention.estimators.labels import as_classes
 from mi_attention.estimators.logistic import fit_logistic
 from mi_attention.estimators.moments import Parts
@@ -150,3 +151,29 @@ def test_more_classes_than_the_polynomial_or_the_subspace_compares():
     assert found.status == "ok"
     assert found.lower_bound == pytest.approx(linear.lower_bound, abs=0.03)
     assert 0.5 < found.nats <= found.ceiling
+
+
+def test_the_subspace_is_that_of_the_definition_for_classes_of_unequal_size():
+    rng = np.random.default_rng(3)
+    y = rng.choice(3, 3000, p=[0.2, 0.7, 0.1])
+    x = rng.standard_normal((3000, 12))
+    x[:, 0] *= 1 + 1.5 * (y == 0)
+    x[:, 1] += 2.0 * rng.choice([-1, 1], 3000) * (y == 2)
+    x[:, 2] += 0.8 * y
+    rows = principal_rows(standardise(x))
+    found = fit_subspaces(rows, y, None).projection[0]
+    whole = np.concatenate([block for _, _, block in rows.blocks()]) / rows.axes.spread
+    share = np.bincount(y) / len(y)
+    means = np.stack([whole[y == c].mean(axis=0) for c in range(3)])
+    spread = np.stack([np.cov(whole[y == c].T, bias=True) for c in range(3)])
+    within = np.tensordot(share, spread, axes=1)
+    rho = oracle_approximating_shrinkage(within[None], np.array([len(y) - 3.0]))[0]
+    whiten = np.linalg.inv(np.linalg.cholesky((1 - rho) * within + (rho * np.trace(within) / 12 + 1e-6) * np.eye(12))).T
+    difference = [np.sqrt(p) * whiten.T @ (s - within) @ whiten for p, s in zip(share, spread, strict=True)]
+    shift = np.sqrt(2 * share)[:, None] * ((means - share @ means) @ whiten)
+    basis = np.linalg.eigh(sum(d @ d for d in difference))[1][:, -4:]
+    for _ in range(8):
+        basis = np.linalg.svd(np.hstack([*(d @ basis for d in difference), shift.T]))[0][:, :4]
+    wanted = whiten @ basis / rows.axes.spread[:, None]
+    one, other = (np.linalg.qr(each)[0] for each in (found, wanted))
+    np.testing.assert_allclose(one @ one.T, other @ other.T, atol=1e-4)

@@ -76,6 +76,11 @@ def test_ties_and_zeros_of_wilcoxon() -> None:
     assert found.loc["mean difference (BCa)", "p"] == 1.0
 
 
+def test_wilcoxon_of_a_single_difference_that_is_not_zero_says_nothing() -> None:
+    found = contrast_table([1.0, 2.0, 3.0, 5.0], [1.0, 2.0, 3.0, 4.0]).set_index("quantity")
+    assert found.loc["mean difference (BCa)", "p"] == 1.0
+
+
 def test_no_spread_and_no_pairs_have_reasons() -> None:
     equal = contrast_table(np.ones(6), np.zeros(6)).set_index("quantity")
     assert "no spread" in equal.loc["mean difference", "reason"]

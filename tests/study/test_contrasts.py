@@ -8,7 +8,7 @@ import pytest
 
 from mi_attention.study.config import StudyConfig
 from mi_attention.study.contrasts import contrasts_of
-from mi_attention.study.declared import declare
+from mi_attention.study.declared import declare, family_content
 from mi_attention.study.tables import StudyTables
 
 SEEDS = list(range(8))
@@ -128,6 +128,8 @@ def test_equivalence_needs_the_whole_interval_inside_the_margin():
     assert inside["rejected"] == "yes"
     assert "within ±0.3" in inside["test"]
     assert inside["level"] == pytest.approx(0.9)
+    # t tests have no smallest p; that of sign flips would refuse large families at eight seeds.
+    assert np.isnan(inside["smallest_p"])
     narrow = study(contrasts=pair, where={"encoder": "mlp"}, test="equivalence", margin=0.1)
     outside = contrasts_of(narrow, noisy, []).iloc[0]
     assert outside["rejected"] == "no"
@@ -147,6 +149,13 @@ def test_an_unfinished_study_says_what_it_cannot_show():
     assert nothing["estimate"].isna().all()
     assert nothing["rejected"].eq("").all()
     assert nothing.iloc[0]["reason"]
+
+
+def test_a_declaration_does_not_depend_on_what_was_left_at_its_default():
+    said = family_content(study(), study().analysis.families[0])["measured"]
+    assert said == {}
+    changed = study().model_copy(update={"analysis": study().analysis.model_copy(update={"ranks": 7})})
+    assert family_content(changed, changed.analysis.families[0])["measured"] == {"ranks": 7}
 
 
 def test_a_late_family_is_exploratory(tmp_path):

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 import pandas as pd
@@ -16,26 +15,7 @@ from mi_attention.study.run import plan_study
 from mi_attention.study.store import CellStore
 from mi_attention.study.summary import rank_summary, summary
 from mi_attention.study.tables import collect
-
-
-def fabricate(source, members, groups, target):
-    """Cells of many groups, all with the content of one real group; links, so that they need no space."""
-    target.mkdir(parents=True)
-    analysis = members[0].analysis
-    real = Group(tuple(members), analysis.confidence, analysis.null_draws)
-    real.make(CellStore(source))
-    cells = []
-    for g in range(groups):
-        group = [
-            cell.model_copy(update={"key": f"{g:024d}{s:08d}", "data_name": f"data {g}"})
-            for s, cell in enumerate(members)
-        ]
-        for cell, model in zip(group, members, strict=True):
-            os.link(source / f"{model.key}.cell", target / f"{cell.key}.cell")
-        digest = Group(tuple(group), analysis.confidence, analysis.null_draws).digest
-        os.link(source / f"{real.digest}.summary", target / f"{digest}.summary")
-        cells += group
-    return cells
+from tests.benchmarks.study_scale import fabricate
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from mi_attention.data import Sequences
+from mi_attention.interface import AttentionRecord
+from mi_attention.study.cell import _predictions
 from mi_attention.study.config import DataConfig
-from mi_attention.study.texts import MOST_INSTANCES, MOST_WORDS, _is_carried, _NotAligned, _spread, _words
+from mi_attention.study.store import CellStore
+from mi_attention.study.texts import MOST_INSTANCES, MOST_WORDS, _is_carried, _NotAligned, _said, _spread, _words
 
 
 def pairs(segment, label):
@@ -52,6 +55,22 @@ def test_what_is_shown_is_bounded_and_spread_over_all(n, length):
         assert np.ptp(np.diff(kept)) <= 1
     if n * length <= MOST_WORDS and n <= MOST_INSTANCES:
         assert len(kept) == n
+
+
+def test_predictions_and_their_probability_reach_the_texts(tmp_path):
+    record = AttentionRecord.from_arrays(
+        np.ones((3, 2, 1)), np.full((3, 2), 0.5), np.array([[0.2, 0.8], [0.6, 0.4], [0.5, 0.5]]), label=[1, 1, 0]
+    )
+    frame = _predictions(record)
+    assert frame["prediction"].tolist() == [1, 0, 0]
+    np.testing.assert_allclose(frame["probability"], [0.8, 0.6, 0.5], rtol=1e-6)
+    store = CellStore(tmp_path)
+    store.write("new", {"predictions": frame}, {}, "s")
+    store.write("old", {"notes": frame}, {}, "s")
+    said = _said(store.read("new"), np.array([0, 2]))
+    assert said["prediction"].tolist() == [1, 0]
+    np.testing.assert_allclose(said["probability"], [0.8, 0.5], rtol=1e-6)
+    assert _said(store.read("old"), np.array([0])) == {}
 
 
 def test_only_what_the_package_brings_is_shown_unasked():

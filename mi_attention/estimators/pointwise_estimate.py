@@ -1,0 +1,46 @@
+"""Estimates without a bound, from pointwise values or from none."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mi_attention.estimators.samples import cluster_standard_error
+from mi_attention.interface import FloatArray, IntArray, MIEstimate
+
+__all__ = ["constant_estimate", "pointwise_estimate"]
+
+
+def pointwise_estimate(
+    local: FloatArray, groups: IntArray | None, signature: str, ceiling: float | None = None, reason: str = ""
+) -> MIEstimate:
+    """An estimate that is no bound, whose value is the mean of ``local (n,)``; standard error by group."""
+    return MIEstimate(
+        nats=float(local.mean()),
+        lower_bound=None,
+        local=local,
+        standard_error=cluster_standard_error(local, groups),
+        n=len(local),
+        ceiling=ceiling,
+        status="ok",
+        reason=reason,
+        signature=signature,
+        groups=groups,
+    )
+
+
+def constant_estimate(
+    reason: str, n: int, groups: IntArray | None, signature: str, ceiling: float | None = None
+) -> MIEstimate:
+    """Exactly 0 with error 0: one side is constant, which ``reason`` says."""
+    return MIEstimate(
+        nats=0.0,
+        lower_bound=None,
+        local=np.zeros(n),
+        standard_error=0.0,
+        n=n,
+        ceiling=ceiling,
+        status="ok",
+        reason=reason,
+        signature=signature,
+        groups=groups,
+    )
