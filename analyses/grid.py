@@ -15,9 +15,8 @@ import cyclopts
 from cyclopts import Parameter
 
 from mi_attention.study.claims import declare_claims, load_claims
-from mi_attention.study.collection import load_collection, plan_collection, run_collection
+from mi_attention.study.collection import finished_cells, load_collection, plan_collection, run_collection
 from mi_attention.study.settle import settle
-from mi_attention.study.store import CellStore
 
 HERE = Path(__file__).resolve().parent
 
@@ -51,11 +50,11 @@ def run_grid(
 ) -> int:
     """Run what is missing of the grid, or of some of its study files."""
     collection = load_collection(where.grid, where.data)
+    declare_claims(load_claims(where.claims), where.runs, finished_cells(collection, where.runs))
     if studies:
         collection = collection.of(studies)
     for text in collection.missing:
         print(f"left out, no such file: {text}")
-    declare_claims(load_claims(where.claims), where.runs, CellStore(where.runs / "cells").count())
     plans = plan_collection(collection, where.runs, workers=where.workers)
     if plan:
         for name, found in plans.items():

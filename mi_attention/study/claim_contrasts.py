@@ -13,6 +13,8 @@ __all__ = ["GROUPING", "ClaimContrast", "Combination", "claim_contrasts", "level
 
 GROUPING: tuple[str, ...] = get_args(Grouping)
 
+_AT = " at "
+
 Combination: TypeAlias = tuple[Level, ...]
 """Levels of the factors of ``GROUPING``, in their order."""
 
@@ -56,7 +58,7 @@ def claim_contrasts(
     """
     averaged = claim.average if average is None else average
     moved = claim.factor or claim.along
-    others = [name for name in GROUPING if name != moved and name not in averaged]
+    others = [name for name in GROUPING if name not in _parts(moved) and name not in averaged]
     kept = [
         combination
         for combination in combinations
@@ -70,7 +72,7 @@ def claim_contrasts(
     missing = {f"{show_level(first)} − {show_level(second)}" for first, second in claim.contrasts}
     for shared, members in groups.items():
         labels = dict.fromkeys(GROUPING, "averaged") | dict(zip(others, map(show_level, shared), strict=True))
-        labels |= {moved: "contrasted"} if moved else {}
+        labels |= dict.fromkeys(_parts(moved), "contrasted")
         where = ", ".join(labels[name] for name in varying)
         for name, levels in _pairs(claim, members):
             sides = _matched(members, moved, levels) if moved else (tuple(members),)
@@ -83,13 +85,19 @@ def claim_contrasts(
 
 
 def level_of(combination: Combination, factor: str) -> Level:
-    """Level of one factor."""
-    return combination[GROUPING.index(factor)]
+    """Level of one factor, or of two at once."""
+    levels = [combination[GROUPING.index(part)] for part in _parts(factor)]
+    return levels[0] if len(levels) == 1 else _AT.join(map(show_level, levels))
 
 
 def show_level(level: Level) -> str:
     """A level as the tables show it."""
     return f"{level:g}" if isinstance(level, float) else str(level)
+
+
+def _parts(factor: str | None) -> list[str]:
+    """The factors that move together."""
+    return factor.split(_AT) if factor else []
 
 
 def _pairs(claim: Claim, members: Sequence[Combination]) -> Iterator[tuple[str, tuple[Level, ...]]]:
@@ -121,10 +129,11 @@ def _matched(
     members: Sequence[Combination], factor: str, levels: Sequence[Level]
 ) -> tuple[tuple[Combination, ...], ...]:
     """For every level the combinations that differ from one another in the factor alone and exist at all levels."""
-    place = GROUPING.index(factor)
+    rest = [name for name in GROUPING if name not in _parts(factor)]
     by_rest: dict[Combination, dict[str, Combination]] = {}
     for member in members:
-        by_rest.setdefault(member[:place] + member[place + 1 :], {})[show_level(member[place])] = member
+        same = tuple(level_of(member, name) for name in rest)
+        by_rest.setdefault(same, {})[show_level(level_of(member, factor))] = member
     wanted = [show_level(level) for level in levels]
     complete = [found for found in by_rest.values() if all(name in found for name in wanted)]
     return tuple(tuple(found[name] for found in complete) for name in wanted)

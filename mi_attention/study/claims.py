@@ -3,7 +3,8 @@
 A claim is written into a file before the runs it is settled on exist, and ``declare_claims`` writes down when. It asks
 one of three things of the estimates of the runs, seed by seed:
 
-- ``contrasts`` of a ``factor``: first level minus second, in every combination of the other factors;
+- ``contrasts`` of a ``factor``: first level minus second, in every combination of the other factors
+  (``"normalizer at temperature"`` is two factors at once, with levels such as ``"softmax at 1"``);
 - ``along`` a factor whose levels are numbers: the slope on their logarithm;
 - neither: the estimate itself, minus ``reference``.
 
@@ -26,9 +27,20 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from mi_attention.report import atomic_path
 from mi_attention.study.families import Level
 
-__all__ = ["MAIN", "Claim", "Direction", "Grouping", "Question", "RowKey", "declare_claims", "load_claims"]
+__all__ = [
+    "MAIN",
+    "Claim",
+    "Contrasted",
+    "Direction",
+    "Grouping",
+    "Question",
+    "RowKey",
+    "declare_claims",
+    "load_claims",
+]
 
 Grouping: TypeAlias = Literal["variant", "data", "encoder", "score", "normalizer", "temperature", "freeze"]
+Contrasted: TypeAlias = Grouping | Literal["normalizer at temperature"]
 Direction: TypeAlias = Literal["greater", "less", "different", "equivalent"]
 
 MAIN = "main"
@@ -67,7 +79,7 @@ class Claim(_Frozen):
     studies: tuple[str, ...] = Field(min_length=1, description="Study files whose runs decide")
     row: RowKey = Field(description="Rows whose estimates decide")
     minus: dict[str, str] = Field(default_factory=dict, description="Entries of the row that is subtracted first")
-    factor: Grouping | None = None
+    factor: Contrasted | None = None
     contrasts: tuple[tuple[Level, Level], ...] = ()
     along: Grouping | None = None
     reference: float = Field(default=0.0, description="What the estimate is held against")
@@ -79,6 +91,9 @@ class Claim(_Frozen):
     controls: dict[str, dict[str, str]] = Field(
         default_factory=dict, description="Name → entries of the row that the same is computed of, to stand beside"
     )
+    exploratory: str = Field(
+        default="", description="Why it counts as exploratory wherever it is settled: when it was thought of, in words"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -86,8 +101,9 @@ class Claim(_Frozen):
             raise ValueError(f"claim {self.claim!r}: factor and contrasts belong together; give both or neither")
         if self.factor is not None and self.along is not None:
             raise ValueError(f"claim {self.claim!r}: give contrasts of a factor, or along, not both")
-        used = [name for name in (self.factor, self.along) if name is not None]
-        twice = [name for name in used if name in self.average or (name in self.where and name == self.factor)]
+        moved = self.factor.split(" at ") if self.factor else []
+        twice = [name for name in moved if name in self.average or name in self.where]
+        twice += [name for name in (self.along,) if name in self.average]
         if twice:
             raise ValueError(f"claim {self.claim!r}: {twice[0]!r} cannot stand in where or average as well")
         if self.reference and (self.factor or self.along):
@@ -158,13 +174,15 @@ def _spelled_out(table: Any, named: Mapping[str, Mapping[str, Any]]) -> Any:
     return table | {"claims": claims}
 
 
-def declare_claims(claims: Mapping[str, Question], directory: str | os.PathLike[str], finished: int) -> dict[str, str]:
-    """Write down claims that the folder of the runs does not know yet, with the number of cells finished by then.
+def declare_claims(
+    claims: Mapping[str, Question], directory: str | os.PathLike[str], finished: Mapping[str, int]
+) -> dict[str, str]:
+    """Write down claims that the folder of the runs does not know yet, with the number of their cells finished by then.
 
     Args:
         claims: Name of the script → what it settles.
         directory: Folder of the runs.
-        finished: Cells finished in it.
+        finished: Study file → cells of it finished in the folder; a file that is not named has none.
 
     Returns:
         Words of a claim → ``"confirmatory"``, or ``"exploratory"`` with the reason.
@@ -180,21 +198,27 @@ def declare_claims(claims: Mapping[str, Question], directory: str | os.PathLike[
     now = datetime.now(UTC).isoformat(timespec="seconds")
     current = {_digest(claim): claim for question in claims.values() for claim in question.claims}
     new = {
-        digest: {"claim": claim.claim, "finished": finished, "written": now}
+        digest: {
+            "claim": claim.claim,
+            "finished": sum(finished.get(study, 0) for study in claim.studies),
+            "written": now,
+        }
         for digest, claim in current.items()
         if digest not in known
     }
     if new:
         with atomic_path(path) as temporary:
             temporary.write_text(json.dumps(known | new, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    facts = {claim.claim: int((known | new)[digest]["finished"]) for digest, claim in current.items()}
-    return {words: _status(count) for words, count in facts.items()}
+    return {claim.claim: _status(claim, int((known | new)[digest]["finished"])) for digest, claim in current.items()}
 
 
-def _status(finished: int) -> str:
-    return "confirmatory" if not finished else f"exploratory: claimed when {finished} cells were finished"
+def _status(claim: Claim, finished: int) -> str:
+    if claim.exploratory:
+        return f"exploratory: {claim.exploratory}"
+    return "confirmatory" if not finished else f"exploratory: claimed when {finished} of its cells were finished"
 
 
 def _digest(claim: Claim) -> str:
-    text = json.dumps(claim.model_dump(mode="json"), sort_keys=True, ensure_ascii=False)
+    # Not the reason for being exploratory: to add one changes nothing of what is claimed.
+    text = json.dumps(claim.model_dump(mode="json", exclude={"exploratory"}), sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -19,10 +19,18 @@ from pathlib import Path
 from typing import Any
 
 from mi_attention.study.config import DataConfig, StudyConfig, load_study
-from mi_attention.study.run import Plan, RunResult, plan_study, run_study, save_plan
+from mi_attention.study.run import Plan, RunResult, load_plan, plan_study, run_study, save_plan
 from mi_attention.study.store import CellStore
 
-__all__ = ["DATA_VARIABLE", "Collection", "Member", "load_collection", "plan_collection", "run_collection"]
+__all__ = [
+    "DATA_VARIABLE",
+    "Collection",
+    "Member",
+    "finished_cells",
+    "load_collection",
+    "plan_collection",
+    "run_collection",
+]
 
 DATA_VARIABLE = "MI_ATTENTION_DATA"
 """Environment variable: the folder that holds the files of data."""
@@ -146,6 +154,30 @@ def plan_collection(collection: Collection, directory: str | os.PathLike[str], *
     for member in collection.members:
         save_plan(member.study, plans[member.study.name], root / member.study.name)
     return plans
+
+
+def finished_cells(collection: Collection, directory: str | os.PathLike[str]) -> dict[str, int]:
+    """How many cells of every study file are finished.
+
+    Args:
+        collection: The studies.
+        directory: Folder of the runs.
+
+    Returns:
+        Study file → finished cells, those of all its variants; 0 for what was never planned there.
+
+    Raises:
+        ValueError: if the file of a study is damaged.
+    """
+    root = Path(directory)
+    store, found = CellStore(root / _CELLS), dict.fromkeys((member.source for member in collection.members), 0)
+    for member in collection.members:
+        try:
+            _, plan = load_plan(root / member.study.name)
+        except FileNotFoundError:
+            continue
+        found[member.source] += len(store.finished(cell.key for cell in plan.cells))
+    return found
 
 
 def run_collection(

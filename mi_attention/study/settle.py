@@ -14,7 +14,7 @@ from mi_attention.study.answers import CONFIRMATORY, answer
 from mi_attention.study.backends import LOKY, count_workers
 from mi_attention.study.claim_outputs import claim_facts, write_claims
 from mi_attention.study.claims import Question, declare_claims, load_claims
-from mi_attention.study.collection import Collection, load_collection, plan_collection, run_collection
+from mi_attention.study.collection import Collection, finished_cells, load_collection, plan_collection, run_collection
 from mi_attention.study.grid import Cell
 from mi_attention.study.limits import study_limits
 from mi_attention.study.run import Plan
@@ -121,10 +121,11 @@ def settle(
     if name not in known:
         raise ValueError(f"no script is called {name!r} in {claims}; there are {', '.join(known)}")
     question = known[name]
-    collection = load_collection(grid, data).of(question.studies)
+    everything = load_collection(grid, data)
+    collection = everything.of(question.studies)
     for text in collection.missing:
         say(f"left out, no such file: {text}")
-    status = declare_claims(known, folder, CellStore(folder / "cells").count())
+    status = declare_claims(known, folder, finished_cells(everything, folder))
     plans = plan_collection(collection, folder, workers=workers)
     results = run_collection(plans, folder, say=say)
     failed = {f"{study} {cell}": error for study, result in results.items() for cell, error in result.failed.items()}

@@ -132,21 +132,21 @@ def test_main_stands_for_the_output_asked_for() -> None:
 
 def test_what_is_claimed_late_is_exploratory_for_ever(tmp_path: Path) -> None:
     path = written(tmp_path, SMALL)
-    first = declare_claims(load_claims(path), tmp_path, 0)
+    first = declare_claims(load_claims(path), tmp_path, {})
     assert first == {"They are": "confirmatory"}
     moved = written(tmp_path, SMALL.replace("matters = 0.05", "matters = 0.01"))
-    changed = declare_claims(load_claims(moved), tmp_path, 7)
-    assert changed == {"They are": "exploratory: claimed when 7 cells were finished"}
+    changed = declare_claims(load_claims(moved), tmp_path, {"core": 7, "other": 5})
+    assert changed == {"They are": "exploratory: claimed when 7 of its cells were finished"}
     # The first is still known as it was, with more cells finished.
-    again = declare_claims(load_claims(written(tmp_path, SMALL)), tmp_path, 9)
+    again = declare_claims(load_claims(written(tmp_path, SMALL)), tmp_path, {"core": 9})
     assert again == {"They are": "confirmatory"}
     moved = written(tmp_path, SMALL.replace("matters = 0.05", "matters = 0.01"))
-    assert declare_claims(load_claims(moved), tmp_path, 0) == changed
+    assert declare_claims(load_claims(moved), tmp_path, {}) == changed
     assert len(json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))) == 2
 
 
 def test_a_damaged_declaration_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "claims.json").write_text("{", encoding="utf-8")
     with pytest.raises(ValueError, match="restore it"):
-        declare_claims(load_claims(written(tmp_path, SMALL)), tmp_path, 0)
+        declare_claims(load_claims(written(tmp_path, SMALL)), tmp_path, {})
     assert (tmp_path / "claims.json").read_text(encoding="utf-8") == "{"
