@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 __all__ = ["ClassifierConfig", "Freeze", "Option", "QueryKind", "TrainingConfig"]
 
 QueryKind: TypeAlias = Literal["auto", "none", "learned", "mean", "last", "second_text"]
-Freeze: TypeAlias = Literal["none", "attention", "encoder", "all_but_attention"]
+Freeze: TypeAlias = Literal["none", "attention", "encoder", "all_but_attention", "attention_last"]
 Option: TypeAlias = bool | int | float | str
 
 
@@ -96,7 +96,8 @@ class TrainingConfig(BaseModel):
     freeze: Freeze = Field(
         default="none",
         description="Parts that keep their initial values: none, attention, encoder (with the token vectors), or "
-        "all_but_attention",
+        "all_but_attention; attention_last trains all the rest under uniform attention first, and then the attention "
+        "alone over the states of that model",
     )
     seed: int = Field(default=0, ge=0, description="Seed of initial values, order of batches and noise")
     device: str = Field(default="cpu", description="cpu, cuda or cuda:N")

@@ -93,7 +93,7 @@ def train(
         classifier_config: What to build.
         training_config: How to train.
         initial: Start from a copy of these weights instead of random ones, for example to train the
-            attention alone over a trained encoder.
+            attention alone over a trained encoder. ``freeze = "attention_last"`` makes them itself.
 
     Returns:
         The classifier and its record.
@@ -106,6 +106,16 @@ def train(
     model = AttentionClassifier.from_dataset(dataset, classifier_config, training_config.seed)
     if initial is not None:
         _copy_weights(initial, model)
+    if initial is not None and training_config.freeze == "attention_last":
+        raise ValueError(
+            "freeze is 'attention_last', which trains its own initial weights; leave initial out, or use "
+            "'all_but_attention' to train the attention over the states of initial"
+        )
+    if training_config.freeze == "attention_last":
+        _require_trainable(model, training_config.freeze)
+        finished = _all_but_attention(_under_uniform_attention(dataset, classifier_config, training_config))
+        for name, part in _all_but_attention(model).items():
+            part.load_state_dict(finished[name].state_dict())
     for split in dataset.splits.values():
         model.require_fitting(split)
     model.to(training_config.device)
@@ -208,20 +218,38 @@ def _copy_weights(source: AttentionClassifier, target: AttentionClassifier) -> N
     target.load_state_dict(theirs)
 
 
+def _all_but_attention(model: AttentionClassifier) -> dict[str, nn.Module]:
+    parts = {"embedding": model.embedding, "encoder": model.encoder, "decoder": model.decoder}
+    return {name: part for name, part in parts.items() if part is not None}
+
+
+def _under_uniform_attention(
+    dataset: Dataset, classifier_config: ClassifierConfig, training_config: TrainingConfig
+) -> AttentionClassifier:
+    """A model of the same seed that never had anything but uniform attention."""
+    fixed = {"normalizer": "uniform", "normalizer_options": {}, "temperature": 1.0}
+    uniform = type(classifier_config).model_validate(classifier_config.model_dump() | fixed)
+    return train(dataset, uniform, training_config.model_copy(update={"freeze": "none"})).model
+
+
 def _freeze(model: AttentionClassifier, freeze: Freeze) -> None:
-    frozen: dict[Freeze, list[nn.Module | None]] = {
+    rest = list(_all_but_attention(model).values())
+    frozen: dict[Freeze, list[nn.Module]] = {
         "none": [],
         "attention": [model.attention],
-        "encoder": [model.embedding, model.encoder],
-        "all_but_attention": [model.embedding, model.encoder, model.decoder],
+        "encoder": rest[:-1],
+        "all_but_attention": rest,
+        "attention_last": rest,
     }
     for module in frozen[freeze]:
-        if module is not None:
-            module.requires_grad_(False)
-    if freeze == "all_but_attention" and (
-        model.config.normalizer == "uniform" or not any(p.requires_grad for p in model.attention.parameters())
-    ):
-        raise ValueError("freeze is 'all_but_attention' but this attention has nothing to train")
+        module.requires_grad_(False)
+    if freeze == "all_but_attention":
+        _require_trainable(model, freeze)
+
+
+def _require_trainable(model: AttentionClassifier, freeze: Freeze) -> None:
+    if model.config.normalizer == "uniform" or not any(p.requires_grad for p in model.attention.parameters()):
+        raise ValueError(f"freeze is {freeze!r} but this attention has nothing to train")
 
 
 class _Optimizer:

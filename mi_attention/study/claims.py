@@ -91,6 +91,7 @@ class Claim(_Frozen):
     controls: dict[str, dict[str, str]] = Field(
         default_factory=dict, description="Name → entries of the row that the same is computed of, to stand beside"
     )
+    widened: str = Field(default="", description="What its studies were widened by after a first reading, in words")
     exploratory: str = Field(
         default="", description="Why it counts as exploratory wherever it is settled: when it was thought of, in words"
     )
@@ -122,6 +123,8 @@ class Question(_Frozen):
     title: str
     question: str = Field(description="What is asked, in words")
     doubt: str = Field(description="What would change the answer, and how it may be read wrongly")
+    caption: str = Field(default="", description="What the figure shows, in words")
+    conclusion: str = Field(default="", description="What came of it, in words without a number", pattern=r"^[^0-9]*$")
     claims: tuple[Claim, ...] = Field(min_length=1)
 
     @property
@@ -215,10 +218,14 @@ def declare_claims(
 def _status(claim: Claim, finished: int) -> str:
     if claim.exploratory:
         return f"exploratory: {claim.exploratory}"
-    return "confirmatory" if not finished else f"exploratory: claimed when {finished} of its cells were finished"
+    if finished:
+        return f"exploratory: claimed when {finished} of its cells were finished"
+    return f"confirmatory, but {claim.widened}" if claim.widened else "confirmatory"
 
 
 def _digest(claim: Claim) -> str:
-    # Not the reason for being exploratory: to add one changes nothing of what is claimed.
-    text = json.dumps(claim.model_dump(mode="json", exclude={"exploratory"}), sort_keys=True, ensure_ascii=False)
+    # Not what is said of its history: that changes nothing of what is claimed.
+    text = json.dumps(
+        claim.model_dump(mode="json", exclude={"exploratory", "widened"}), sort_keys=True, ensure_ascii=False
+    )
     return hashlib.sha256(text.encode()).hexdigest()[:32]

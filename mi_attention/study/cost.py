@@ -166,6 +166,8 @@ def estimate_seconds(cell: Cell, trained_on: Dataset, analysed: Dataset) -> floa
     width = (classifier.units / 64) ** TRAIN_GROWTH
     train = TRAIN.get(classifier.encoder, TRAIN["bilstm"]) * trained * cell.training.epochs * width
     runs = 1 + sum(name != "untrained" for name in cell.analysis.controls)
+    # Everything else is trained first, then the attention.
+    runs *= 2 if cell.training.freeze == "attention_last" else 1
     classes = len(analysed.classes)
     profiles, pointwise = _prices(cell)
     analyse = sum(

@@ -43,7 +43,7 @@ def fits_of(cell: Cell, analysed: Dataset) -> list[Fits]:
         analysed: The data its record is made of.
 
     Returns:
-        Every estimate that ``compare`` will make of a model with a linear head, counted; where an output has a single
+        Every estimate that ``compare`` will make of a model with a linear head, those of its extras included, counted; where an output has a single
         class, or too few of one, there will be fewer.
     """
     analysis, hidden, inputs = cell.analysis, hidden_size(cell), input_size(cell, analysed)
@@ -57,6 +57,7 @@ def fits_of(cell: Cell, analysed: Dataset) -> list[Fits]:
             else:
                 # The baseline by rank is ranked by its own attention: the same number of units.
                 found.append(Fits(outputs, rows, width))
+    found += _extras(cell, analysed, versions)
     for _ in analysis.controls:
         for kind, rows in _units(cell, analysed):
             if kind == "instance":
@@ -65,6 +66,22 @@ def fits_of(cell: Cell, analysed: Dataset) -> list[Fits]:
                 found.append(Fits(1, rows, hidden))
     if analysis.refitted_nulls:
         found += [Fits(analysis.refitted_nulls + 1, rows, hidden) for kind, rows in _positions(cell, analysed) if kind]
+    return found
+
+
+def _extras(cell: Cell, analysed: Dataset, versions: int) -> list[Fits]:
+    """The estimates of the further estimands; those of pairs of states and contexts have twice the width."""
+    analysis, hidden = cell.analysis, hidden_size(cell)
+    lengths = lengths_of(cell, analysed)
+    found = []
+    if "preservation" in analysis.extras:
+        found.append(Fits(versions, len(lengths), hidden, pointwise=True))
+    if "contextualisation" in analysis.extras and analysis.output != "label":
+        # The embeddings about the label; those about the output asked for have a profile.
+        found += [Fits(1, rows, input_size(cell, analysed)) for _, rows in _positions(cell, analysed)]
+    panel = float((lengths >= analysis.ranks).sum())
+    if "redundancy" in analysis.extras and panel:
+        found += [Fits(analysis.ranks, panel, width, pointwise=True) for width in (2 * hidden, hidden)]
     return found
 
 

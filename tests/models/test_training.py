@@ -120,6 +120,29 @@ def test_training_the_attention_alone_over_a_trained_encoder(keyword_data) -> No
         )
 
 
+def test_attention_last_stands_over_the_states_of_the_model_of_uniform_attention(keyword_data) -> None:
+    data, config = keyword_data(100), ClassifierConfig(encoder="mlp", **SMALL)
+    last = train(data, config, TrainingConfig(epochs=2, freeze="attention_last", seed=3))
+    uniform = train(
+        data, ClassifierConfig(encoder="mlp", normalizer="uniform", **SMALL), TrainingConfig(epochs=2, seed=3)
+    )
+    initial = AttentionClassifier.from_dataset(data, config, seed=3)
+    for part in ("embedding", "encoder", "decoder"):
+        for name, value in getattr(uniform.model, part).state_dict().items():
+            assert torch.equal(value, getattr(last.model, part).state_dict()[name])
+    moved = [
+        not torch.equal(value, last.model.attention.state_dict()[name])
+        for name, value in initial.attention.state_dict().items()
+    ]
+    assert all(moved)
+    # The keyword is found once the states are fixed.
+    assert last.dev.loss < uniform.dev.loss
+    with pytest.raises(ValueError, match="leave initial out"):
+        train(data, config, TrainingConfig(freeze="attention_last"), initial=initial)
+    with pytest.raises(ValueError, match="'attention_last' but this attention has nothing to train"):
+        train(data, uniform.classifier_config, TrainingConfig(freeze="attention_last"))
+
+
 def test_the_best_epoch_is_restored_and_patience_ends_training(keyword_data) -> None:
     # Labels of the dev split are noise, so its best epoch comes early and training stops.
     data = keyword_data(80)

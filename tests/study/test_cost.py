@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from mi_attention import cli
+from mi_attention.agreement.extras import EXTRAS
 from mi_attention.estimators import Probe
 from mi_attention.study.cell import load_data, run_cell
 from mi_attention.study.config import DataConfig, StudyConfig
@@ -63,6 +64,12 @@ def count_fits(monkeypatch):
         ({"name": "planted/keywords", "n": [100, 300, 300]}, {"alignments": ["token"]}),
         ({"name": "planted/keywords", "n": [100, 60, 60]}, {"alignments": ["position", "rank"], "refitted_nulls": 2}),
         ({"name": "planted/keyword", "n": [100, 60, 60]}, {"controls": ["untrained", "shuffled"], "output": "label"}),
+        ({"name": "planted/keyword", "n": [100, 60, 60]}, {"alignments": ["position", "instance"], "extras": EXTRAS}),
+        ({"name": "planted/keyword", "n": [100, 60, 60]}, {"alignments": ["position"], "extras": ["redundancy"]}),
+        (
+            {"name": "planted/keyword", "n": [100, 60, 60]},
+            {"alignments": ["position"], "extras": ["preservation", "contextualisation"], "output": "label"},
+        ),
     ],
 )
 def test_every_estimate_of_a_cell_is_counted_beforehand(smallest, data, changes, monkeypatch, tmp_path):
