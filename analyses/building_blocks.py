@@ -18,7 +18,7 @@ def figure(found: Found) -> Figure:
 
 
 def factorial(found: Found) -> pd.DataFrame:
-    """Encoder by score on the taus of single instances, clustered by run and instance; one model a data set."""
+    """Encoder by score on the taus of single instances, clustered by seed and instance; one model a data set."""
     row = {"estimand": "pointwise", "measure": "kendall_tau_b", "order": "informativeness", "output": "label"}
     return factorial_table(found.cells("core"), found.store, ("encoder", "score"), **row)
 

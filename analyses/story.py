@@ -22,24 +22,31 @@ ORDER = (
 BEFORE = """
 # Five claims about attention and information, settled
 
-Wen, Subbalakshmi and Yang (2022) say of attention layers that (i) additive and deep attention are likely to keep more
-of what hidden states say about the output than scaled dot-product attention; (ii) additive attention can learn to
-explain the importance of its inputs; (iii) where weights are nearly equal, their order is not that of the
+Wen, Subbalakshmi and Yang (2022) say of attention layers that (i) additive and deep attention are likely to keep
+more of what hidden states say about the output than scaled dot-product attention; (ii) additive attention can learn
+to explain the importance of its inputs; (iii) where weights are nearly equal, their order is not that of the
 information; (iv) Gumbel-softmax below temperature 1 tends to make attention more skewed; (v) some pairs of encoder
 and attention keep the two orders together better, BiLSTM with additive attention among them. No code of theirs is
-public. Each claim was written down here with the rows that decide, a direction and the smallest difference that would
-matter ([claims.toml](../analyses/claims.toml)) before a run existed ([PLAN.md](../analyses/PLAN.md)), and is settled
-by one script. Four questions beyond the paper follow.
+public. Each claim was written down here with the rows that decide, a direction and the smallest difference that
+would matter ([claims.toml](../analyses/claims.toml)) before a run of it existed ([PLAN.md](../analyses/PLAN.md)),
+but for those that say otherwise below their table, and is settled by one script. Four questions beyond the paper
+follow.
 
-**How to read the tables.** A claim is *supported* where every contrast of it is: its interval lies on the side
-claimed and its p, corrected by Holm for the contrasts of the claim, is at most .05. It is *contradicted* where no
-contrast is supported and the interval of at least one excludes every difference that would matter; *undecided*
-otherwise. Claims that two things are alike are tested the other way round, by two one-sided tests within what would
-not matter. A supported difference whose whole interval lies within what would not matter is counted as too small to
-matter. Contrasts are paired by seed and averaged over data sets; intervals are for new seeds on these instances.
-Reliability is that of the order of information, ceiling the agreement that attention in the true order would reach,
-limit the smallest information of one state that would have been detected in half of all cases at that number of
-instances. The grey band of a figure is what would not matter; small dots are single data sets, which are not tested.
+**How to read the tables.** A contrast is *supported* where its interval lies on the side claimed and its p,
+corrected by Holm over the contrasts of the claim, is at most .05. It is *contradicted* where the hypothesis of a
+difference that would matter, on the side claimed, is rejected with the same correction and the interval does not
+lie on that side: the difference is *the other way round*, or *no difference that matters*. Claims that two things
+are alike are tested the other way round, by two one-sided tests within what would not matter, and contradicted
+where they *differ by more than matters*. A claim is supported where all of its contrasts are, contradicted where
+none is supported and at least one contradicted, undecided otherwise; *on average* says that some data set or
+encoder, taken alone, says the opposite by its own interval (column *parts*: how many say what is claimed,
+uncorrected). A supported difference whose whole interval lies within what would not matter is counted as too small
+to matter. *p (Holm)* is the largest of the contrasts that made the verdict, and belongs to the verdict: of a
+contradicted claim it is that of the contradiction. Contrasts are paired by seed; intervals are for new seeds on
+these instances. Reliability is that of the order of information, ceiling the agreement that attention in the true
+order would reach, limit the smallest information of one state that would have been detected in half of all cases at
+that number of instances. Agreement *by position* ranks the positions of a data set, or its bins of relative
+position: five to fifteen of them.
 """
 AFTER = """
 ## How our reading of the paper could be wrong

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from mi_attention.agreement.drawn import drawn_rows
 from mi_attention.agreement.headline import Headlined, headline_rows
-from mi_attention.agreement.near_ties import CONCORDANCE
 from mi_attention.agreement.notes import Note
 from mi_attention.agreement.pages import comparison_page
 from mi_attention.interface import AttentionRecord
@@ -140,23 +140,12 @@ class Comparison(Headlined):
         raise ValueError(f"there is no {what} to draw; compare with alignments that include 'rank' or 'position'")
 
     def _figure(self, kind: str) -> Figure | None:
+        chosen = drawn_rows(kind, self.profile, self.erasure_curves, self.near_ties, self.output)
+        if not len(chosen):
+            return None
         if kind in ("rank", "position"):
-            chosen = self.profile[self.profile["alignment"] == kind]
-            draw = rank_figure if kind == "rank" else position_figure
-            return draw(chosen.assign(**self.labels, seed=0)) if len(chosen) else None
-        if kind == "erasure":
-            curves = self.erasure_curves
-            main = (curves["output"].isin([self.output, ""])) & (curves["state"] != "embedding")
-            chosen = curves[main & (curves["quantity"] == "change")]
-            return erasure_figure(chosen.assign(**self.labels)) if len(chosen) else None
-        if kind == "near ties":
-            ties = self.near_ties
-            chosen = ties[(ties["output"] == self.output) & (ties["quantity"] == CONCORDANCE)]
-            chosen = chosen[
-                chosen["estimand"] == ("pointwise" if "pointwise" in set(chosen["estimand"]) else "instance")
-            ]
-            return near_tie_figure(chosen.assign(**self.labels)) if len(chosen) else None
-        raise ValueError(f"kind is {kind!r}; use 'rank', 'position', 'erasure' or 'near ties'")
+            return (rank_figure if kind == "rank" else position_figure)(chosen.assign(**self.labels, seed=0))
+        return (erasure_figure if kind == "erasure" else near_tie_figure)(chosen.assign(**self.labels))
 
     def __str__(self) -> str:
         """The headline table in plain text."""

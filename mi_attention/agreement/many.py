@@ -251,8 +251,11 @@ def _with_contrasts(
     table["family"] = family
     table["p_adjusted"] = np.nan
     primary = table.loc[heads]
+    defined = primary["p"].notna()
+    # An undefined contrast stays a member that is never rejected: leaving it out would correct the others for less.
+    members = primary.assign(p=primary["p"].fillna(1.0), smallest_p=primary["smallest_p"].where(defined, 1.0))
     try:
-        table.loc[heads, "p_adjusted"] = adjust_family(primary, family)["p_adjusted"].to_numpy(dtype=np.float64)
+        table.loc[heads, "p_adjusted"] = adjust_family(members, family)["p_adjusted"].where(defined)
     except ValueError as error:
         # Too few seeds for any of them to be rejected: the p stand uncorrected, and say so.
         table.loc[heads, "reason"] = [f"{reason}; {error}".removeprefix("; ") for reason in primary["reason"]]

@@ -156,7 +156,10 @@ def near_tie_table(
     seed: int,
     level: float,
 ) -> pd.DataFrame:
-    """Concordance by gap and taus above a gap, for the output asked for (the first version) and the gold label.
+    """Concordance by gap and taus above a gap, for the output asked for (the first version) with what qualifies it.
+
+    These are the gold label and, where predictions can be recomputed, permuted attention: the mechanical baseline, in
+    which the gaps are those of the permuted weights and the information is about the prediction made under them.
 
     Args:
         record: The record.
@@ -167,10 +170,10 @@ def near_tie_table(
         level: Coverage.
 
     Returns:
-        One row a quantity, bin and output. E1 has no interval for one run (one set of pairs); those of E2 and E3 are
-        over instances and, for E2, without the error of the shared profile.
+        One row a quantity, bin and output. E1 has no interval for one run (one set of pairs, made from all instances);
+        those of E2 and E3 are over instances and, for E2, without the error of the shared profile.
     """
-    wanted = [name for name in versions if name in (next(iter(versions)), "label")]
+    wanted = [name for name in versions if name in (next(iter(versions)), "label", "permuted attention")]
     frames = []
     for name in wanted:
         for profile in profiles:
@@ -184,7 +187,10 @@ def near_tie_table(
             frames += [_tables(pairs, "pointwise", name, level)] if pairs else []
     if not frames:
         return pd.DataFrame(columns=list(NEAR_TIE_COLUMNS))
-    return pd.concat(frames, ignore_index=True)
+    table = pd.concat(frames, ignore_index=True)
+    # The one set of pairs by position is no instance: it is made from all of them.
+    table.loc[table["estimand"] == "position", "n_instances"] = float(record.n_instances)
+    return table
 
 
 def _tables(pairs: PairGaps, estimand: str, output: str, level: float) -> pd.DataFrame:
@@ -216,7 +222,8 @@ def pool_near_ties(frames: Sequence[pd.DataFrame], level: float) -> pd.DataFrame
         level: Coverage.
 
     Returns:
-        ``NEAR_TIE_COLUMNS`` with ``n_seeds``; tau-b, no ratio of counts, is the mean over runs weighted by pairs.
+        ``NEAR_TIE_COLUMNS`` with ``n_seeds``, the runs that have such a pair; ``n_instances`` is the mean over runs;
+        tau-b, no ratio of counts, is the mean over runs weighted by pairs.
     """
     rows = []
     whole = pd.concat([frame for frame in frames if len(frame)] or list(frames[:1]), ignore_index=True)
@@ -238,7 +245,14 @@ def pool_near_ties(frames: Sequence[pd.DataFrame], level: float) -> pd.DataFrame
         shares = {"resolved_share": float(np.average(resolved[both], weights=weights[both])) if both.any() else np.nan}
         shares["degenerate_share"] = float(part["degenerate_share"].mean())
         counts = {"n_seeds": float(len(known)), "n_pairs": float(weights.sum())}
-        instances = {"n_instances": float(part["n_instances"].mean())}
+        instances = {"n_instances": _mean_instances(part)}
         interval = {"interval": "seeds, on the instances given" if np.isfinite(ratio.ci_low) else ""}
         rows.append(dict(zip(NEAR_TIE_KEY, key, strict=True)) | found | shares | counts | instances | interval)
     return pd.DataFrame(rows, columns=[*NEAR_TIE_COLUMNS, "n_seeds"])
+
+
+def _mean_instances(part: pd.DataFrame) -> float:
+    counts = part["n_instances"]
+    # Earlier versions counted runs by position, 1 or 0: no number of instances, and none is known.
+    earlier = (part["estimand"] == "position") & (counts <= 1)
+    return float(counts[~earlier].mean()) if not earlier.all() else float("nan")

@@ -9,8 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from mi_attention.agreement.drawn import drawn_rows
 from mi_attention.interface import AttentionRecord, FloatArray
 from mi_attention.report import (
+    CELL,
+    ONE_COLUMN,
+    TWO_COLUMNS,
     HtmlFigure,
     HtmlInstances,
     HtmlPage,
@@ -20,11 +24,18 @@ from mi_attention.report import (
     Usage,
     bibtex,
     cited,
+    erasure_figure,
     methods_paragraph,
+    near_tie_figure,
+    position_figure,
+    rank_figure,
     reference_list,
+    split_cells,
 )
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from mi_attention.agreement.comparison import Comparison
     from mi_attention.agreement.many import ManyComparison
 
@@ -37,8 +48,9 @@ _EXPLAIN = {
     "output": "what the information is about: the output asked for, the gold label, the prediction under uniform "
     "attention, or that of permuted attention, the mechanical baseline",
     "null_mean": "mean under the null",
-    "p": "share of the null that reaches the estimate",
-    "reliability": "split-half agreement of the order with itself",
+    "p": "one-sided: share of the null that reaches the estimate; about these runs and instances, where an interval is "
+    "about new ones",
+    "reliability": "split-half agreement of the order with itself; not the ceiling",
     "ceiling": "what attention in perfect order would reach at this error",
     "undefined": "instances without an order, left out and counted",
     "undefined_share": "share of instances without an order, left out and counted",
@@ -53,7 +65,8 @@ _CAPTIONS = {
     "position": ("Information by position", "Mutual information of the state at every position with each output."),
     "erasure": (
         "Erasure",
-        "Change of the prediction when positions are erased in an order: the sooner, the more the model used them.",
+        "Change of the prediction when positions are erased in an order: the sooner, the more the model used them. The "
+        "axis is that of the lines; a band may be wider than it.",
     ),
     "near ties": ("Near ties", "Share of pairs in the same order, by the gaps of attention and of information."),
 }
@@ -76,7 +89,7 @@ def comparison_page(found: Comparison, record: AttentionRecord | None, title: st
     shown = [name for name in found.headline().columns if name != "reason"]
     tables = [_table(found.headline(), shown)]
     if (rows["estimand"] == "erasure").any():
-        tables.append(_erasure(found))
+        tables.append(_erasure(found.causal(), ["undefined"]))
     columns = ["measure", "estimate", "ci_low", "ci_high", "n_instances", "undefined"]
     tables.append(_concentration(found.concentration, columns))
     figures = [
@@ -97,7 +110,7 @@ def comparison_page(found: Comparison, record: AttentionRecord | None, title: st
 
 def many_page(found: ManyComparison, record: AttentionRecord | None, title: str | None) -> HtmlPage:
     """The page of several comparisons; ``record`` is the first that was compared, see ``comparison_page``."""
-    first = found.comparisons[0]
+    first, shared = found.comparisons[0], _shared(found)
     shown = [name for name in found.headline().columns if name != "reason"]
     tables = [_table(found.headline(), shown)]
     if len(found.contrasts):
@@ -112,12 +125,16 @@ def many_page(found: ManyComparison, record: AttentionRecord | None, title: str 
                 short="Contrasts",
             ),
         )
+    erased = found.table[found.table["estimand"] == "erasure"]
+    if len(erased):
+        tables.append(_erasure(erased, ["n_seeds", "undefined_share"], ["cell"]))
     columns = ["cell", "measure", "estimate", "ci_low", "ci_high", "n_seeds"]
     tables.append(_concentration(found.concentration, columns))
     page = HtmlPage(
-        title or _title(first.labels),
+        title or _title(shared),
         sentences=_sentences(found.table, found.output, ["cell"]),
         tables=tables,
+        figures=_figures(found),
         instances=[] if record is None else [_instances(first, record)],
         notes=[str(note) for note in found.notes],
         signature=found.signature,
@@ -129,6 +146,44 @@ def many_page(found: ManyComparison, record: AttentionRecord | None, title: str 
         frames += [rows.loc[rows["ci_low"].notna(), ["interval"]], rows.loc[rows["p"].notna(), ["test"]]]
     holm = len(found.contrasts) > 0 and bool(found.contrasts["p_adjusted"].notna().any())
     return _with_methods(page, frames, found.table, ["holm"] if holm else [])
+
+
+def _figures(found: ManyComparison) -> list[HtmlFigure]:
+    """The figures of a comparison, with one panel a cell and seeds pooled; several of a kind where cells are many."""
+    tables = (found.profile, found.erasure_curves, found.near_ties, found.output)
+    chosen = {kind: drawn_rows(kind, *tables) for kind in _CAPTIONS}
+    figures = []
+    for kind, rows in chosen.items():
+        parts = split_cells(_labelled(found, rows)) if len(rows) else []
+        title, caption = _CAPTIONS[kind]
+        for number, part in enumerate(parts, start=1):
+            several = f" ({number} of {len(parts)})" if len(parts) > 1 else ""
+            figures.append(HtmlFigure.draw(_draw(kind, part), title + several, caption, signature=found.signature))
+    return figures
+
+
+def _draw(kind: str, rows: pd.DataFrame) -> Figure:
+    if kind == "rank":
+        return rank_figure(rows)
+    if kind == "position":
+        return position_figure(rows)
+    width = ONE_COLUMN if rows["cell"].nunique() <= 4 else TWO_COLUMNS
+    return (
+        erasure_figure(rows, width=width) if kind == "erasure" else near_tie_figure(rows, panels=("cell",), width=width)
+    )
+
+
+def _shared(found: ManyComparison) -> dict[str, Any]:
+    """What all records say of themselves alike."""
+    labels = [one.labels for one in found.comparisons]
+    return {name: labels[0].get(name) for name in CELL if len({str(each.get(name)) for each in labels}) == 1}
+
+
+def _labelled(found: ManyComparison, rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows with the columns by which figures tell cells apart: the name of the cell, and what all records share."""
+    said = {name: "" if value in _UNSAID else value for name, value in _shared(found).items()}
+    model = {"encoder": rows["cell"], "score": ""}
+    return rows.assign(**{name: said.get(name, np.nan if name == "temperature" else "") for name in CELL} | model)
 
 
 def _title(labels: Mapping[str, Any]) -> str:
@@ -149,11 +204,12 @@ def _concentration(frame: pd.DataFrame, columns: Sequence[str]) -> HtmlTable:
     return HtmlTable(frame, title, columns=columns, headers=headers, short="Attention")
 
 
-def _erasure(found: Comparison) -> HtmlTable:
-    columns = ["order", "output", "state", "measure", "estimate", "ci_low", "ci_high", "unit", "undefined"]
+def _erasure(rows: pd.DataFrame, further: Sequence[str], labels: Sequence[str] = ()) -> HtmlTable:
+    columns = [*labels, "order", "output", "state", "measure", "estimate", "ci_low", "ci_high", "unit", *further]
     headers = {"estimate": "estimate"}
     title = "How soon does erasing in an order change the prediction?"
-    return HtmlTable(found.causal(), title, columns=columns, headers=headers, short="Erasure")
+    note = "An order minus attention, area: above 0 it changes the prediction sooner than the order of attention does."
+    return HtmlTable(rows, title, note=note, columns=columns, headers=headers, short="Erasure")
 
 
 def _sentences(rows: pd.DataFrame, output: str, labels: Sequence[str]) -> list[HtmlSentence]:

@@ -32,6 +32,8 @@ __all__ = ["ROW_KEY", "join_signatures", "pool_agreement", "pool_concentration",
 
 ROW_KEY = ("estimand", "measure", "order", "output", "state")
 Key = tuple[str, ...]
+# Shares of H(Y) of which nothing is subtracted.
+_OF_ENTROPY = ("attended_share", "uniform_share", "context_share")
 
 
 def pool_agreement(
@@ -78,6 +80,9 @@ def pool_agreement(
     is_tau = frame["unit"] == "tau"
     frame["ci_low"] = frame["ci_low"].where(~is_tau, np.maximum(frame["ci_low"], -widest))
     frame["ci_high"] = frame["ci_high"].where(~is_tau, np.minimum(frame["ci_high"], widest))
+    # Nor can what is held of H(Y) exceed it; the estimates themselves are capped.
+    is_held = frame["measure"].isin(_OF_ENTROPY) & (widest == 1.0)
+    frame["ci_high"] = frame["ci_high"].where(~is_held, np.minimum(frame["ci_high"], 1.0))
     return frame
 
 

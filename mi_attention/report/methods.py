@@ -121,7 +121,7 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
         "position_null": Method("a null of common permutations of positions", ("phipson2010",)),
         "partner_null": Method("a null with the attention of another instance of the same length", ("phipson2010",)),
         "permutation_null": Method("permutations of the labels by instance", ("phipson2010",)),
-        "sign_flip": Method("exact sign-flip tests of paired differences over seeds", ("fisher1935",)),
+        "sign_flip": Method("sign-flip tests of paired differences over seeds, exact up to 24 seeds", ("fisher1935",)),
         "wilcoxon": Method("the signed-rank test", ("wilcoxon1945",)),
         "holm": Method("Holm's correction within declared families", ("holm1979",)),
         "benjamini_hochberg": Method("the Benjamini–Hochberg correction", ("benjamini1995",)),
@@ -184,7 +184,7 @@ _PHRASES = {
     r"theil.sen": "theil_sen",
     r"lind and mehlum": "turning_point",
     r"two one-sided": "equivalence",
-    r"clustered by run and instance": "cluster_robust",
+    r"clustered by (run|seed) and instance": "cluster_robust",
 }
 
 

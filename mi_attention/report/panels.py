@@ -95,7 +95,7 @@ def common_settings(frame: pd.DataFrame, keys: Sequence[str] = CELL) -> str:
     shared = {key: frame[key].iloc[0] for key in keys if frame[key].nunique(dropna=False) == 1}
     for key in ("encoder", "score"):
         shared.pop(key, None)
-    return ", ".join(name_setting(key, value) for key, value in shared.items() if not pd.isna(value))
+    return ", ".join(name_setting(key, value) for key, value in shared.items() if not pd.isna(value) and value != "")
 
 
 def split_cells(frame: pd.DataFrame, most: int = 12, keys: Sequence[str] = CELL) -> list[pd.DataFrame]:
@@ -182,7 +182,7 @@ def plain_name(value: Any) -> str:
 
 def _title(settings: dict[str, Any], varying: set[str]) -> str:
     lines = [plain_name(settings["data"])] if "data" in varying else []
-    model = " + ".join(plain_name(settings[key]) for key in ("encoder", "score") if key in settings)
+    model = " + ".join(plain_name(settings[key]) for key in ("encoder", "score") if settings.get(key, "") != "")
     lines += [model] if model else []
     details = [
         name_setting(key, settings[key])

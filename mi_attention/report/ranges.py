@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from mi_attention.report.numbers import format_interval, format_setting
-from mi_attention.report.sentences import MEASURES, ORDERS, counted, sentence
+from mi_attention.report.sentences import MEASURES, ORDERS, counted, erased_name, sentence
 
 __all__ = ["range_sentence"]
 
@@ -20,7 +20,8 @@ def range_sentence(frame: pd.DataFrame, labels: Sequence[str], digits: int = 2) 
     """The lowest and the highest estimate of a measure over the rows of a frame, each with its own interval.
 
     It describes: the extremes of many estimates lie further out than the truth does, and no test stands behind the
-    choice. Equal extremes go to the first row. One row reads as ``sentence`` has it.
+    choice. Equal extremes go to the first row. One row reads as ``sentence`` has it. Rows of ``erasure`` are areas
+    under curves of erasure less that of attention's order.
 
     Args:
         frame: Rows of one ``estimand``, ``measure`` and ``order`` with ``estimate``, ``ci_low``, ``ci_high``; of
@@ -41,12 +42,16 @@ def range_sentence(frame: pd.DataFrame, labels: Sequence[str], digits: int = 2) 
     kinds = frame[["estimand", "measure", "order"]].drop_duplicates()
     if len(kinds) > 1:
         raise ValueError(f"a range is of one measure, got {kinds.to_dict('records')}; select one first")
-    if len(frame) == 1:
-        return sentence(frame, digits=digits)
     kind = kinds.iloc[0]
+    erased = kind["estimand"] == "erasure"
+    if len(frame) == 1:
+        return sentence(frame, "erasure" if erased else "agreement", digits)
     shared = {name: _shared(frame, name) for name in _COUNTS}
-    subject = f"{MEASURES.get(kind['measure'], kind['measure'].replace('_', ' '))} between attention and "
-    subject += ORDERS.get((kind["estimand"], kind["order"]), kind["order"].replace("_", " "))
+    if erased:
+        subject = f"the area under the curve of erasing in {erased_name(kind['order'])} less that of attention's own"
+    else:
+        subject = f"{MEASURES.get(kind['measure'], kind['measure'].replace('_', ' '))} between attention and "
+        subject += ORDERS.get((kind["estimand"], kind["order"]), kind["order"].replace("_", " "))
     defined = frame[frame["estimate"].notna()]
     text: str = counted(shared["n_seeds"], shared["n_instances"], None, shared["data"]) + subject
     if defined.empty:

@@ -19,7 +19,7 @@ from mi_attention.report.numbers import (
 )
 from mi_attention.report.verdicts import VERDICTS, checked_verdict, known
 
-__all__ = ["TEMPLATES", "VERDICTS", "counted", "sentence"]
+__all__ = ["TEMPLATES", "VERDICTS", "counted", "erased_name", "sentence"]
 
 MEASURES = {
     "kendall_tau_b": "tau-b",
@@ -40,12 +40,21 @@ ORDERS = {
     ("rank", "mutual information"): "mutual information by attention rank",
 }
 
+ERASED = {
+    "informativeness": "the order of pointwise informativeness",
+    "mutual information": "the order of mutual information by position",
+    "mutual information by rank": "the order of mutual information by attention rank",
+    "attended head evidence": "the order of the attended evidence of the linear head",
+    "random": "a random order",
+}
+LESS_ATTENTION = " minus attention"
+
 _SAMPLE = "{{ over(n_seeds, n_instances, n_data, data, claim) }}"
 _EXTRAS = (
     "{% set extras = [] %}"
     "{% if level | known and ci_low | known %}{% set _ = extras.append((level | percent) ~ ' interval') %}{% endif %}"
     "{% if null_mean | known %}{% set _ = extras.append(null_name ~ ' ' ~ (null_mean | number)) %}{% endif %}"
-    "{% if p | known %}{% set _ = extras.append('p ' ~ (p | p_value)"
+    "{% if p | known %}{% set _ = extras.append(('one-sided p ' if null_mean | known else 'p ') ~ (p | p_value)"
     " ~ (' by ' ~ test if test | known else '')) %}{% endif %}"
     "{% if p_adjusted | known %}{% set _ = extras.append('adjusted p ' ~ (p_adjusted | p_value)"
     " ~ (' in family ' ~ family if family | known else '')) %}{% endif %}"
@@ -94,6 +103,14 @@ TEMPLATES = {
     + "the {{ measure | measure_name }} of {{ normalizer | plain }} attention"
     + "{% if temperature | known %} at temperature {{ temperature | setting }}{% endif %}"
     + _VALUE,
+    "erasure": _SAMPLE
+    + "erasing positions in {{ order | erased_name }} "
+    + "{% if output | known and output != 'prediction' %}(output: {{ output }}) {% endif %}"
+    + "{% if estimate | known %}changed the prediction {{ sooner }} than erasing in attention's own: "
+    "the difference of the areas under the two curves was {{ interval }}"
+    + _UNDEFINED_SHARE
+    + ".{% else %}cannot be compared with erasing in attention's own{% if reason | known %}: {{ reason }}{% endif %}."
+    "{% endif %}",
     "contrast": _SAMPLE
     + "the difference in {{ measure | measure_name }} between {{ first }} and {{ second }}"
     + _VALUE,
@@ -119,7 +136,7 @@ def sentence(
     """One result as a sentence.
 
     For example "Over 4 seeds and 2,693 instances, tau-b between attention and pointwise informativeness was
-    0.31 [0.28, 0.34] (partner null 0.02, p = .001)." Parts whose column is absent or missing are left out;
+    0.31 [0.28, 0.34] (partner null 0.02, one-sided p = .001)." Parts whose column is absent or missing are left out;
     an undefined estimate reads "is undefined" with its reason.
 
     Args:
@@ -131,7 +148,8 @@ def sentence(
         kind: A key of ``TEMPLATES``. ``"result"`` needs ``quantity``. ``"claim"`` needs ``claim`` (what was
             claimed, words without full stop) and ``verdict`` (one of ``VERDICTS``), and takes ``direction``
             (``"greater"``, ``"less"``, ``"different"``, ``"equivalent"``), ``reference`` (0 by default) and
-            ``margin``, against which the verdict is checked.
+            ``margin``, against which the verdict is checked. ``"erasure"`` is of a row of areas whose order is
+            ``"... minus attention"``: sooner or later is said where the interval does not hold 0.
         digits: Decimals of estimates.
 
     Returns:
@@ -150,6 +168,7 @@ def sentence(
         bounds = (values.get(bound) for bound in ("ci_low", "ci_high"))
         low, high = (float(bound) if bound is not None and known(bound) else float("nan") for bound in bounds)
         values["interval"] = format_interval(values["estimate"], low, high, digits)
+        values["sooner"] = "sooner" if low > 0 else "later" if high < 0 else "neither clearly sooner nor clearly later"
     values["counted"] = "instances"
     if not known(values.get("undefined_share")):
         values |= {"undefined_share": values.get("degenerate_share"), "counted": "values"}
@@ -175,6 +194,12 @@ def _values(result: pd.DataFrame | pd.Series[Any] | Mapping[str, Any]) -> dict[s
             raise ValueError(f"result must have one row, got {len(result)}; select one result first")
         result = result.iloc[0]
     return {str(name): value for name, value in result.items()}
+
+
+def erased_name(order: Any) -> str:
+    """``"the order of pointwise informativeness"`` for the order ``"informativeness minus attention"``."""
+    name = str(order).removesuffix(LESS_ATTENTION)
+    return ERASED.get(name, f"the order of {name.replace('_', ' ')}")
 
 
 def _over(n_seeds: Any, n_instances: Any, n_data: Any, data: Any, claim: Any) -> str:
@@ -210,6 +235,7 @@ def _template(kind: str, digits: int) -> Template:
         setting=format_setting,
         plain=lambda name: str(name).replace("_", " "),
         measure_name=lambda name: MEASURES.get(name, str(name).replace("_", " ")),
+        erased_name=erased_name,
         order_name=lambda order, estimand: ORDERS.get((estimand, order), str(order).replace("_", " ")),
     )
     environment.globals.update(over=_over, UNITLESS=UNITLESS)

@@ -9,7 +9,13 @@ from mi_attention.statistics.attention_order import AttentionOrder, attention_or
 from mi_attention.statistics.bootstrap import BootstrapInterval, bootstrap_means
 from mi_attention.statistics.clustered_ratio import ClusteredRatio, clustered_ratio
 from mi_attention.statistics.combined_null import CombinedNull, combined_shift_null
-from mi_attention.statistics.contrasts import bca_interval, contrast_table, effect_size_interval
+from mi_attention.statistics.contrasts import (
+    bca_interval,
+    complete_pairs,
+    contrast_table,
+    effect_size_interval,
+    run_means,
+)
 from mi_attention.statistics.crossed import CrossedBootstrap, CrossedInterval, crossed_bootstrap, crossed_interval
 from mi_attention.statistics.equivalence import equivalence
 from mi_attention.statistics.families import adjust_family, require_power, seeds_needed
@@ -74,6 +80,7 @@ __all__ = [
     "bootstrap_means",
     "clustered_ratio",
     "combined_shift_null",
+    "complete_pairs",
     "concordance_by_gap",
     "contrast_table",
     "crossed_bootstrap",
@@ -99,6 +106,7 @@ __all__ = [
     "profile_covariance",
     "require_power",
     "result_table",
+    "run_means",
     "seed_interval",
     "seeds_needed",
     "shift_null",

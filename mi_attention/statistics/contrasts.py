@@ -14,9 +14,10 @@ from mi_attention.interface import FloatArray
 from mi_attention.statistics.crossed import crossed_interval
 from mi_attention.statistics.paired import paired_contrast
 from mi_attention.statistics.rounding import has_spread, merge_rounding, paired_differences
+from mi_attention.statistics.seeds import smallest_sign_flip_p
 from mi_attention.statistics.table import Facts, result_table
 
-__all__ = ["bca_interval", "contrast_table", "effect_size_interval"]
+__all__ = ["bca_interval", "complete_pairs", "contrast_table", "effect_size_interval", "run_means"]
 
 # At five seeds even the widened interval covers .91.
 FEWEST_FOR_BCA = 8
@@ -36,7 +37,7 @@ def contrast_table(
 
     Rows, in this order, by ``quantity``:
 
-    - ``mean difference``: t interval over seeds and exact sign-flip p. Both are about new seeds on *these*
+    - ``mean difference``: t interval over seeds and sign-flip p. Both are about new seeds on *these*
       instances: where cells differ in how they meet instances, they call that difference real, as it is here.
     - ``mean difference (new instances too)``, only for ``(S, N)`` values: interval and p by t for seeds crossed
       with instances. A claim beyond the instances measured rests on this row.
@@ -58,8 +59,7 @@ def contrast_table(
         The rows, in ``RESULT_COLUMNS``.
 
     Raises:
-        ValueError: if shapes differ, a value is infinite, ``level`` is not in (0, 1), or there are more than 24
-            seeds.
+        ValueError: if shapes differ, a value is infinite, or ``level`` is not in (0, 1).
     """
     left: FloatArray = np.asarray(first, dtype=np.float64)
     right: FloatArray = np.asarray(second, dtype=np.float64)
@@ -71,12 +71,12 @@ def contrast_table(
     known: dict[str, Any] = {}
     if left.ndim == 2:
         values = left.size
-        left, right = _complete_pairs(left, right)
+        left, right = complete_pairs(left, right)
         differences = paired_differences(left, right)
         crossed = [_crossed_row(differences, level)]
         kept = int((~np.isnan(differences)).sum())
         known = {"n_instances": left.shape[1], "degenerate_share": 1 - kept / max(values, 1)}
-        left, right = (_seed_means(side) for side in (left, right))
+        left, right = run_means(left, right)
     found = paired_contrast(left, right, level)
     pairs = ~np.isnan(left - right)
     left, right = left[pairs], right[pairs]
@@ -97,7 +97,7 @@ def contrast_table(
             "interval": "BCa widened for few seeds (covers .90 to .95 of .95), seeds on the instances given",
             "test": "Wilcoxon signed rank, two-sided (check)",
             "p": _wilcoxon(differences, generator),
-            "smallest_p": found.smallest_p,
+            "smallest_p": smallest_sign_flip_p(found.n_seeds) if found.n_seeds else float("nan"),
             "reason": reason,
         },
     ]
@@ -166,6 +166,27 @@ def bca_interval(
     return float(found.low), float(found.high), ""
 
 
+def complete_pairs(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The instances that are defined on both sides in every seed that has any.
+
+    Args:
+        left: ``(S, N)``, NaN where undefined.
+        right: The same seeds and instances.
+
+    Returns:
+        Both sides, with those columns alone.
+    """
+    defined = ~np.isnan(left) & ~np.isnan(right)
+    seeds = defined.any(axis=1)
+    kept = defined[seeds].all(axis=0) if seeds.any() else np.zeros(left.shape[1], dtype=bool)
+    return left[:, kept], right[:, kept]
+
+
+def run_means(*sides: FloatArray) -> tuple[FloatArray, ...]:
+    """``(S,)`` means of ``(S, N)`` sides over instances; NaN without any."""
+    return tuple(np.asarray(side.mean(axis=1) if side.shape[1] else np.full(len(side), np.nan)) for side in sides)
+
+
 def effect_size_interval(effect_size: float, n: int, level: float = 0.95) -> tuple[float, float]:
     """Exact interval of d_z for normal differences, from the noncentral t distribution of √n d_z.
 
@@ -199,18 +220,6 @@ def _superiority(left: FloatArray, right: FloatArray) -> float:
     both = np.concatenate([left, right])
     first, second = np.split(merge_rounding(both, scale=float(np.abs(both).max())), 2)
     return float(stats.mannwhitneyu(first, second, method="asymptotic").statistic / left.size**2)
-
-
-def _complete_pairs(left: FloatArray, right: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The instances that are defined on both sides in every seed that has any."""
-    defined = ~np.isnan(left) & ~np.isnan(right)
-    seeds = defined.any(axis=1)
-    kept = defined[seeds].all(axis=0) if seeds.any() else np.zeros(left.shape[1], dtype=bool)
-    return left[:, kept], right[:, kept]
-
-
-def _seed_means(table: FloatArray) -> FloatArray:
-    return np.asarray(table.mean(axis=1) if table.shape[1] else np.full(len(table), np.nan))
 
 
 def _crossed_row(differences: FloatArray, level: float) -> dict[str, Any]:

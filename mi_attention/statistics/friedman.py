@@ -11,6 +11,7 @@ from scipy import stats
 
 from mi_attention.interface import FloatArray
 from mi_attention.statistics.permutation import permutation_p
+from mi_attention.statistics.rounding import merge_rounding
 from mi_attention.statistics.table import Facts, result_table
 
 __all__ = ["friedman"]
@@ -58,6 +59,9 @@ def friedman(
     if n_resamples < 1:
         raise ValueError(f"n_resamples is {n_resamples}; it must be at least 1")
     kept = table[~np.isnan(table).any(axis=1)]
+    # Only the order within a block counts; ranks of what rounding alone tells apart are no order.
+    for row in kept:
+        row[:] = merge_rounding(row, scale=float(np.abs(row).max()))
     blocks, cells = kept.shape
     w = p = smallest = float("nan")
     reason = ""

@@ -18,13 +18,23 @@ from numpy.typing import ArrayLike
 from mi_attention.interface import FloatArray
 from mi_attention.statistics.families import adjusted_p, require_power
 from mi_attention.statistics.rounding import paired_differences
-from mi_attention.statistics.seeds import seed_interval
+from mi_attention.statistics.seeds import seed_interval, smallest_sign_flip_p
 from mi_attention.statistics.table import Tabular
 
-__all__ = ["HOLM_COLUMNS", "PairedContrast", "holm_family", "paired_contrast", "sign_flip_p"]
+__all__ = [
+    "HOLM_COLUMNS",
+    "PairedContrast",
+    "SignFlip",
+    "holm_family",
+    "paired_contrast",
+    "sign_flip",
+    "sign_flip_p",
+]
 
 # 2^23 sums of 8 bytes; more seeds than this are sampled, not enumerated.
 MOST_SEEDS_ENUMERATED = 24
+# p is then known to within .0014 at .05 (two standard errors).
+SIGN_PATTERNS_SAMPLED = 99_999
 
 HOLM_COLUMNS = (
     "family",
@@ -58,7 +68,7 @@ class PairedContrast(Tabular):
         standard_error: Standard error of the mean difference.
         effect_size: d_z, mean difference / standard deviation of the differences; NaN without spread.
         p: Two-sided sign-flip p of the mean difference; NaN only without any pair.
-        smallest_p: The smallest p so many pairs can reach.
+        smallest_p: The smallest p so many pairs, or so many sampled sign patterns, can reach.
         n_seeds: Pairs used.
         n_left_out: Seeds where either value is undefined.
         test: How p was made.
@@ -105,12 +115,12 @@ def paired_contrast(first: ArrayLike, second: ArrayLike, level: float = 0.95) ->
         level: Coverage of the t interval in (0, 1).
 
     Returns:
-        Mean of first − second with its t interval and exact sign-flip p. Differences equal up to rounding (1e-12 of
-        the values) are equal: no interval and no effect size, with the reason.
+        Mean of first − second with its t interval and sign-flip p, exact up to 24 pairs and of 99,999 sampled
+        patterns (always the same ones) above; ``test`` says which. Differences equal up to rounding (1e-12 of the
+        values) are equal: no interval and no effect size, with the reason.
 
     Raises:
-        ValueError: if shapes differ, a value is infinite, ``level`` is not in (0, 1), or there are more
-            than 24 pairs (use ``sign_flip_p`` with a generator).
+        ValueError: if shapes differ, a value is infinite, or ``level`` is not in (0, 1).
     """
     left, right = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if left.shape != right.shape or left.ndim != 1:
@@ -121,6 +131,7 @@ def paired_contrast(first: ArrayLike, second: ArrayLike, level: float = 0.95) ->
     interval = seed_interval(differences, level)
     kept = differences[~np.isnan(differences)]
     deviation = interval.standard_error * math.sqrt(interval.n_seeds)
+    flip = sign_flip(kept)
     return PairedContrast(
         estimate=interval.estimate,
         ci_low=interval.ci_low,
@@ -128,17 +139,55 @@ def paired_contrast(first: ArrayLike, second: ArrayLike, level: float = 0.95) ->
         level=interval.level,
         standard_error=interval.standard_error,
         effect_size=interval.estimate / deviation if deviation > 0 else float("nan"),
-        p=sign_flip_p(kept) if kept.size else float("nan"),
-        smallest_p=interval.smallest_p,
+        p=flip.p,
+        smallest_p=flip.smallest_p,
         n_seeds=interval.n_seeds,
         n_left_out=interval.n_left_out,
-        test="exact sign flip of the mean difference, two-sided",
+        test=f"{flip.name} of the mean difference, two-sided",
         reason=interval.reason,
     )
 
 
+@dataclass(frozen=True)
+class SignFlip:
+    """The sign-flip test as a table tells it.
+
+    Attributes:
+        p: Two-sided; NaN only without any difference.
+        smallest_p: The smallest p it could have given; NaN where p is.
+        name: ``"exact sign flip"`` or ``"sampled sign flip"``.
+    """
+
+    p: float
+    smallest_p: float
+    name: str
+
+
+def sign_flip(differences: ArrayLike) -> SignFlip:
+    """The sign-flip test of as many differences as there are: exact up to 24, sampled above.
+
+    Args:
+        differences: ``(S,)`` finite; may be empty.
+
+    Returns:
+        The test. The 99,999 patterns sampled are drawn with seed 0, so that the same differences have the same p.
+
+    Raises:
+        ValueError: if ``differences`` is not a vector or not finite.
+    """
+    column = np.asarray(differences, dtype=np.float64)
+    name = "exact sign flip" if column.size <= MOST_SEEDS_ENUMERATED else "sampled sign flip"
+    if column.size == 0:
+        return SignFlip(p=float("nan"), smallest_p=float("nan"), name=name)
+    p = sign_flip_p(column, rng=0, n_resamples=SIGN_PATTERNS_SAMPLED)
+    smallest = smallest_sign_flip_p(column.size)
+    if column.size > MOST_SEEDS_ENUMERATED:
+        smallest = max(smallest, 1 / (1 + SIGN_PATTERNS_SAMPLED))
+    return SignFlip(p=p, smallest_p=smallest, name=name)
+
+
 def sign_flip_p(
-    differences: ArrayLike, *, rng: np.random.Generator | int | None = None, n_resamples: int = 99_999
+    differences: ArrayLike, *, rng: np.random.Generator | int | None = None, n_resamples: int = SIGN_PATTERNS_SAMPLED
 ) -> float:
     """Two-sided sign-flip p of the mean of paired differences.
 

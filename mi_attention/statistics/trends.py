@@ -12,9 +12,10 @@ from scipy import stats
 from mi_attention.interface import FloatArray
 from mi_attention.statistics.attention_order import attention_order
 from mi_attention.statistics.crossed import CrossedInterval, crossed_interval
-from mi_attention.statistics.paired import sign_flip_p
+from mi_attention.statistics.paired import sign_flip
 from mi_attention.statistics.permutation import permutation_p
-from mi_attention.statistics.seeds import SeedInterval, seed_interval, smallest_sign_flip_p
+from mi_attention.statistics.rounding import merge_rounding
+from mi_attention.statistics.seeds import SeedInterval, seed_interval
 from mi_attention.statistics.table import Facts, result_table
 
 __all__ = ["curvature", "jonckheere", "page_trend", "theil_sen_slope"]
@@ -99,7 +100,8 @@ def jonckheere(
     Source: A. R. Jonckheere, A distribution-free k-sample test against ordered alternatives, Biometrika 41 (1954),
     133-145.
     """
-    at, seen = np.asarray(temperature, dtype=np.float64), np.asarray(values, dtype=np.float64)
+    at: FloatArray = np.asarray(temperature, dtype=np.float64)
+    seen: FloatArray = np.asarray(values, dtype=np.float64)
     if at.ndim != 1 or at.shape != seen.shape:
         raise ValueError(f"temperature {at.shape} and values {seen.shape} must both be (R,)")
     if not np.isfinite(at).all() or np.isinf(seen).any():
@@ -107,7 +109,7 @@ def jonckheere(
     if n_resamples < 1:
         raise ValueError(f"n_resamples is {n_resamples}; it must be at least 1")
     kept = ~np.isnan(seen)
-    at, seen = at[kept], seen[kept]
+    at, seen = at[kept], _merged(seen[kept])
     estimate = p = float("nan")
     reason = ""
     if np.unique(at).size < 2 or np.unique(seen).size < 2:
@@ -151,7 +153,8 @@ def theil_sen_slope(
         **facts: Further entries; ``effect_unit`` should name the unit of the values.
 
     Returns:
-        One row: the mean slope, its interval, and for ``(S, K)`` the exact sign-flip p of the seeds' slopes.
+        One row: the mean slope, its interval, and a p: the sign flip of the seeds' slopes for ``(S, K)``, exact up
+        to 24 seeds and sampled above; t for seeds crossed with instances otherwise.
 
     Raises:
         ValueError: for shapes that disagree, temperatures that are not positive, or infinite values.
@@ -195,8 +198,16 @@ def curvature(
     centre = at.mean()
     design = np.vander(at - centre, 3)
     # NaN spreads within its own run only, which is then left out.
-    terms = np.einsum("ck,sk...->cs...", np.linalg.pinv(design), table)
-    low, high = (terms[1] + 2 * terms[0] * (end - centre) for end in (at.min(), at.max()))
+    fit = np.linalg.pinv(design)
+    # A level or a line has a quadratic term and a slope of rounding, which are 0.
+    sizes = float(np.nanmax(np.abs(table), initial=0.0)) * np.abs(fit).sum(axis=1)
+    terms = [
+        merge_rounding(term, scale=float(size))
+        for term, size in zip(np.einsum("ck,sk...->cs...", fit, table), sizes, strict=True)
+    ]
+    low, high = (
+        merge_rounding(terms[1] + 2 * terms[0] * (end - centre), scale=float(sizes[1])) for end in (at.min(), at.max())
+    )
     named = [
         ("quadratic term of log temperature", terms[0]),
         ("slope at the lowest temperature", low),
@@ -235,10 +246,9 @@ def _slope_rows(named: list[tuple[str, FloatArray]], level: float) -> list[dict[
             test = "t, seeds crossed with instances, two-sided"
         else:
             interval = seed_interval(slopes, level)
-            known = slopes[~np.isnan(slopes)]
-            p = sign_flip_p(known, rng=0) if known.size else p
-            smallest = smallest_sign_flip_p(known.size) if known.size else smallest
-            test = "sign flip of the seeds' slopes, two-sided"
+            flip = sign_flip(slopes[~np.isnan(slopes)])
+            p, smallest = flip.p, flip.smallest_p
+            test = f"{flip.name} of the seeds' slopes, two-sided"
         row = interval.row()
         rows.append({**row, "quantity": quantity, "test": test, "p": p, "smallest_p": smallest})
     return rows
@@ -259,7 +269,12 @@ def _sweep(values: ArrayLike, dimensions: int | tuple[int, ...], columns: int) -
         raise ValueError(f"values has shape {table.shape}; give (S, K) or (S, K, N) with at least {columns} columns")
     if np.isinf(table).any():
         raise ValueError("values holds an infinity; mark undefined runs by NaN")
-    return table
+    return _merged(table)
+
+
+def _merged(values: FloatArray) -> FloatArray:
+    """Values that rounding alone tells apart made equal: a trend of roundings is none."""
+    return merge_rounding(values, scale=float(np.nanmax(np.abs(values), initial=0.0)))
 
 
 def _log_temperature(temperature: ArrayLike, columns: int, least: int) -> FloatArray:

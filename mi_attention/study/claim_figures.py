@@ -26,7 +26,7 @@ def claims_figure(claims: pd.DataFrame, *, width: float = TWO_COLUMNS) -> Figure
     """Every contrast of every claim, a panel a claim under its words.
 
     The grey band is what would not matter, around the value that the claim is held against; colour and shape of a mark
-    are the verdict. The finer dots are the same by data set, in the order of the table.
+    are the verdict. The finer dots are the same by data set, the fine crosses by encoder, where it was averaged over.
 
     Args:
         claims: Rows of ``answer``, those by data set among them or not.
@@ -85,11 +85,20 @@ def _draw(
     names = [wrap(name, 0.3 * width) for name in head["contrast"]]
     for row, at in zip(head.to_dict("records"), range(len(head)), strict=True):
         mark = _mark(str(row["verdict"]))
-        # The same pair under the same levels, but for the data set.
-        same = [name for name in GROUPING if name != "data"]
-        beside = np.logical_and.reduce([panel[name] == row[name] for name in ("pair", *same)])
-        by_data = panel[beside & (panel["verdict"] == "")]
-        axes.plot(by_data["estimate"], np.full(len(by_data), at + 0.22), ".", color="0.55", markersize=2.5, zorder=2)
+        for factor, shape in (("data", "."), ("encoder", "x")):
+            # The same pair under the same levels, but for that factor.
+            same = [name for name in GROUPING if name != factor]
+            beside = np.logical_and.reduce([panel[name] == row[name] for name in ("pair", *same)])
+            single = panel[beside & (panel["verdict"] == "")]
+            axes.plot(
+                single["estimate"],
+                np.full(len(single), at + 0.24),
+                shape,
+                color="0.5",
+                markersize=2.5,
+                mew=0.5,
+                zorder=2,
+            )
         axes.hlines(at, row["ci_low"], row["ci_high"], color=mark["color"], linewidth=1.1, zorder=3)
         axes.plot(row["estimate"], at, zorder=4, linestyle="none", **mark)
     axes.set_yticks(range(len(head)), names)

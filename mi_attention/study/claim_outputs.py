@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 
 from mi_attention.report import atomic_path, save_figure, sentence, write_latex, write_table
 from mi_attention.report.sentences import MEASURES
-from mi_attention.study.answers import CONFIRMATORY, verdict_of
+from mi_attention.study.answers import CONFIRMATORY, apart, verdict_of
 from mi_attention.study.cell import hardware, versions
 from mi_attention.study.claims import Question
 from mi_attention.study.collection import Collection
@@ -34,7 +34,9 @@ HEADERS = {
     "reliability": "reliab.",
     "ceiling": "ceiling",
     "detection_limit": "limit",
+    "p_against_adjusted": "p against",
     "verdict": "verdict",
+    "finding": "finding",
     "size": "size",
 }
 _TAKEN = (
@@ -68,7 +70,12 @@ def claim_sentence(row: Mapping[Any, Any]) -> str:
     shown["quantity"] = f"{kind}{measure}" + (f" ({about})" if about else "")
     shown["quantity"] += f" minus that of {row['minus']}" if row["minus"] else ""
     shown |= {"claim": f"{row['claim']}: {row['contrast']}", "margin": row["matters"]}
-    controls = {str(name): value for name, value in row.items() if str(name).startswith("control_")}
+    bounds = ("_low", "_high")
+    controls = {
+        str(name): value
+        for name, value in row.items()
+        if str(name).startswith("control_") and not str(name).endswith(bounds)
+    }
     limits = {"control_least_that_matters": row["matters"], "control_detection_limit_in_nats": row["detection_limit"]}
     shown |= controls | limits
     return sentence(shown, "claim", digits=3)
@@ -141,8 +148,10 @@ def write_claims(
         for text in sentences:
             say(f"  - {text}")
         contrasts = [_plain(row) | {"sentence": text} for row, text in zip(own, sentences, strict=True)]
-        claims.append({"claim": claim.claim, "verdict": verdict, "status": own[0]["status"], "contrasts": contrasts})
-    page = {"title": question.title, "question": question.question, "doubt": question.doubt, "claims": claims}
+        facts_of = {"claim": claim.claim, "verdict": verdict, "status": own[0]["status"], "parts": apart(rows)}
+        claims.append(facts_of | {"contrasts": contrasts})
+    page: dict[str, Any] = {"title": question.title, "question": question.question, "doubt": question.doubt}
+    page |= {"conclusion": question.conclusion, "caption": question.caption, "claims": claims}
     for name, content in {"claim": page, "manifest": dict(facts)}.items():
         with atomic_path(target / f"{name}.json") as temporary:
             text = json.dumps(content, indent=1, ensure_ascii=False, sort_keys=name == "manifest")

@@ -41,10 +41,11 @@ CONTRAST_HEADERS = {
 }
 DECLARED = """\
 The status says whether a family was declared before any cell was finished; `contrasts` holds every number. Differences
-are first minus second, paired by seed. A family was tested by exact sign flips (a difference) or by two one-sided t
-tests within its margin (an equivalence), corrected by Holm's method; **rejected** is said of the hypothesis of no
-difference, or, for an equivalence, of a difference of the margin or more. The intervals are for new seeds on these
-instances.
+are first minus second, paired by seed, and by instance where instances have values (on those defined on both sides). A
+family was tested by sign flips (a difference; exact up to 24 seeds) or by two one-sided t tests within its margin (an
+equivalence), corrected by Holm's method; **rejected** is said of the hypothesis of no difference, or, for an
+equivalence, of a difference of the margin or more. The intervals are for new seeds on these instances; the row for new
+instances too is in `contrasts`.
 """
 EXPLORATORY = "Everything below is exploratory: no hypothesis about it was declared, and no p is corrected for it."
 

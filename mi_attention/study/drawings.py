@@ -11,8 +11,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from mi_attention.report import (
+    CELL,
+    ONE_COLUMN,
+    TWO_COLUMNS,
     agreement_figure,
     concentration_figure,
+    erasure_figure,
     planted_figure,
     position_figure,
     rank_figure,
@@ -48,6 +52,15 @@ class Drawing:
         return save_figure(self.make(self.frame), self.stem, signature=signature, title=self.stem.name)
 
 
+# Panels that a figure in one column has room for.
+_ONE_COLUMN = 4
+
+
+def _erasure(frame: pd.DataFrame) -> Figure:
+    panels = len(frame[list(CELL)].drop_duplicates())
+    return erasure_figure(frame, width=ONE_COLUMN if panels <= _ONE_COLUMN else TWO_COLUMNS)
+
+
 # Kind → function, title of the figure of one data set, caption.
 _KINDS: dict[str, tuple[Callable[[pd.DataFrame], Figure], str, str]] = {
     "agreement": (
@@ -55,6 +68,14 @@ _KINDS: dict[str, tuple[Callable[[pd.DataFrame], Figure], str, str]] = {
         "Agreement of attention with other orders, {data}",
         "Kendall's tau-b inside an instance, with intervals. An order that attention follows better than that of the "
         "information says what attention may follow instead.",
+    ),
+    "erasure": (
+        _erasure,
+        "What erasing positions does to the prediction, {data}",
+        "Change of the prediction (total variation distance) when a share of the positions is erased in an order: "
+        "weights to 0, the rest renormalised. The line that rises sooner is that of the order which reaches sooner "
+        "what the prediction rests on. Means over seeds, with intervals over them (one seed: over instances); the axis "
+        "is that of the lines, and a band may be wider than it.",
     ),
     "rank": (
         rank_figure,
@@ -109,8 +130,10 @@ def drawings_of(tables: StudyTables, target: Path) -> list[Drawing]:
     agreement = agreement[(agreement["estimand"] == "pointwise") & (agreement["measure"] == "kendall_tau_b")]
     agreement = agreement[(agreement["order"] != "support") & ~agreement["output"].str.contains(" minus ")]
     names = list(dict.fromkeys([*agreement["data"], *(profile["data"] if len(profile) else ())]))
+    erasure = _curves(tables)
     for data in names:
         add("agreement", agreement[agreement["data"] == data], data)
+        add("erasure", erasure[erasure["data"] == data], data)
     for data in names if len(profile) else ():
         here = profile[profile["data"] == data]
         add("rank", here[here["alignment"] == "rank"], data)
@@ -122,6 +145,17 @@ def drawings_of(tables: StudyTables, target: Path) -> list[Drawing]:
         swept = chosen[["normalizer", "temperature"]].drop_duplicates().shape[0] > 1
         add("concentration", chosen[chosen["measure"] != "tied_pair_share"], most=12 if swept else 40)
     return found
+
+
+def _curves(tables: StudyTables) -> pd.DataFrame:
+    """Curves of erasure about the output asked for, under the attention of the model."""
+    curves = tables.long_table("erasure_curves")
+    if not len(curves):
+        return pd.DataFrame(columns=["data"])
+    chosen = curves[curves["output"].isin([tables.output, ""]) & (curves["quantity"] == "change")]
+    # The order of information by rank is nearly that of attention: their lines would cover each other.
+    chosen = chosen[(chosen["state"] != "embedding") & (chosen["order"] != "mutual information by rank")]
+    return chosen.assign(score=_setting(chosen))
 
 
 def draw(drawings: Sequence[Drawing], signature: str, workers: int) -> list[Path]:

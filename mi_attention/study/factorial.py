@@ -44,7 +44,7 @@ def instance_values(cells: Sequence[Cell], store: CellStore, **row: str) -> pd.D
 
 
 def factorial_table(cells: Sequence[Cell], store: CellStore, factors: Sequence[str], **row: str) -> pd.DataFrame:
-    """One ``factorial_model`` a data set: all factors and their interactions, clustered by run and by instance.
+    """One ``factorial_model`` a data set: all factors and their interactions, clustered by seed and by instance.
 
     Args:
         cells: Cells of one study.
@@ -66,6 +66,7 @@ def factorial_table(cells: Sequence[Cell], store: CellStore, factors: Sequence[s
             value="value",
             factors=list(factors),
             run="run",
+            seed="seed",
             instance="instance",
             effect_unit="tau",
         )

@@ -11,16 +11,12 @@ import pandas as pd
 from mi_attention.study.config import StudyConfig
 from mi_attention.study.declared import Declaration
 from mi_attention.study.run import Plan
-from mi_attention.study.summary import rank_summary, summary
+from mi_attention.study.summary import BOUNDED, causal_rows, rank_summary, summary
 from mi_attention.study.tables import GROUP_COLUMNS, StudyTables
 
 __all__ = ["INTERVALS", "Findings"]
 
-INTERVALS = (
-    ("estimate", "ci_low", "ci_high"),
-    ("tau", "tau_low", "tau_high"),
-    ("excess", "excess_low", "excess_high"),
-)
+INTERVALS = (("estimate", "ci_low", "ci_high"), *((name, f"{name}_low", f"{name}_high") for name in BOUNDED))
 """Estimate and bounds that stand in one column."""
 
 
@@ -77,6 +73,12 @@ class Findings:
         for name, value in (wanted | {"output": self.tables.output}).items():
             found = found[found[name] == value]
         return found
+
+    @property
+    def causal(self) -> pd.DataFrame:
+        """The causal check beside each row of ``agreement``, in the same order; empty where nothing was erased."""
+        found = causal_rows(self.tables) if len(self.tables.agreement) else self.tables.agreement
+        return found if len(found) and found["estimate"].notna().any() else found.iloc[:0]
 
     @property
     def scope(self) -> str:

@@ -27,8 +27,9 @@ from mi_attention.study.contrast_outputs import (
 from mi_attention.study.drawings import Drawing
 from mi_attention.study.explanations import NOT_FAITHFULNESS, RANK_COLUMNS, RANK_NOTE, SUMMARY_COLUMNS, summary_note
 from mi_attention.study.findings import INTERVALS, Findings
+from mi_attention.study.page import told
 from mi_attention.study.paper import methods_of
-from mi_attention.study.summary import SUMMARY_HEADERS, rank_headers
+from mi_attention.study.summary import BOUNDED, SUMMARY_HEADERS, rank_headers
 from mi_attention.study.tables import GROUP_COLUMNS
 from mi_attention.study.texts import Browsed
 from mi_attention.study.verdicts import VERDICT_NOTE, contrast_sentences
@@ -39,7 +40,7 @@ MOST_FIGURES = 24
 """Figures of the page; all of them are in the folder ``figures``."""
 MOST_SENTENCES = 200
 """Sentences of the page: of a larger study the table has the rest."""
-_BOUNDS = {"tau": ("tau_low", "tau_high"), "excess": ("excess_low", "excess_high")}
+_BOUNDS = {name: (f"{name}_low", f"{name}_high") for name in BOUNDED}
 
 
 def write_study_html(found: Findings, drawings: Sequence[Drawing], browsed: Browsed, target: Path) -> Path:
@@ -113,21 +114,22 @@ def _claims(found: Findings) -> list[HtmlSentence]:
 
 
 def _answers(found: Findings) -> list[HtmlSentence]:
-    """For every data set where agreement is lowest and highest: what the study is asked, in a line."""
-    rows = found.agreement
-    if not len(rows):
-        return []
-    rows = rows.reset_index(drop=True)
+    """For every data set where agreement, and its causal check, are lowest and highest: what the study is asked."""
     labels = [name for name in found.varying if name != "data"]
-    groups = [rows[rows["data"] == data] for data in rows["data"].unique()[:12]]
-    return [HtmlSentence(range_sentence(group, labels)) for group in groups]
+    rows, causal = found.agreement, found.causal
+    return [
+        HtmlSentence(range_sentence(group.reset_index(drop=True), labels))
+        for data in (rows["data"].unique()[:12] if len(rows) else ())
+        for group in (rows[rows["data"] == data], causal[causal["data"] == data])
+        if len(group)
+    ]
 
 
 def _details(found: Findings) -> list[HtmlSentence]:
     labels = [name for name in found.varying if name != "data"] or ["encoder", "score"]
     return [
-        HtmlSentence.from_row(row, heading=", ".join(str(row[name]) for name in labels) + ".")
-        for _, row in found.agreement.head(MOST_SENTENCES).iterrows()
+        HtmlSentence(text, heading=", ".join(str(row[name]) for name in labels) + ".")
+        for (_, row), text in zip(found.agreement.head(MOST_SENTENCES).iterrows(), told(found), strict=False)
     ]
 
 

@@ -68,8 +68,8 @@ def write_outputs(
         frame = tables.long_table(name) if name in LONG_TABLES else getattr(tables, name)
         if len(frame):
             written += write_table(frame, target / name, signature, metadata=metadata)
-    declared = tuple(declarations(target))
-    found = Findings(study, plan, tables, contrasts_of(study, tables, declared), declared, signature)
+    declared, store = tuple(declarations(target)), CellStore(target / "cells")
+    found = Findings(study, plan, tables, contrasts_of(study, tables, declared, store), declared, signature)
     if len(found.contrasts):
         written += write_contrasts(study, found.contrasts, target, signature)
     drawings = drawings_of(tables, target / "figures") if len(tables.agreement) else []
@@ -78,14 +78,14 @@ def write_outputs(
         written += draw(drawings, signature, workers)
         written += write_paper(found, target)
     written.append(write_page(found, target))
-    written.append(write_study_html(found, drawings, browsed_texts(found, CellStore(target / "cells"), texts), target))
+    written.append(write_study_html(found, drawings, browsed_texts(found, store, texts), target))
     written.append(write_manifest(study, plan, tables, declared, target, written))
     return written
 
 
 def _remove_earlier(target: Path) -> None:
     """Files of an earlier run: one that this run does not write would pass for its result."""
-    for name in (*TIDY, "summary", "controls", "ranks", "contrasts"):
+    for name in (*TIDY, "summary", "controls", "erasure", "ranks", "contrasts"):
         for ending in ("parquet", "csv", "tex"):
             (target / f"{name}.{ending}").unlink(missing_ok=True)
     for name in PAGES:

@@ -88,6 +88,23 @@ class Packed:
                 return column
         raise KeyError(f"table {table!r} has no column of numbers {name!r}")
 
+    def chosen(self, table: str, values: Mapping[str, str]) -> NDArray[np.bool_]:
+        """The rows of a table whose columns of strings have these values.
+
+        Raises:
+            KeyError: if there is no such column of strings.
+        """
+        layout = self.layout[table]
+        known = {name: at for at, (name, kind, _) in enumerate(layout.columns) if kind in TEXT}
+        rows = np.ones(layout.rows, dtype=bool)
+        for name, value in values.items():
+            _, kind, row = layout.columns[known[name]]
+            levels = layout.levels[known[name]] or ()
+            if value not in levels:
+                return np.zeros(layout.rows, dtype=bool)
+            rows &= self.arrays[f"{table}.{kind}"][row] == levels.index(value)
+        return rows
+
     def table(self, name: str) -> pd.DataFrame:
         """One table as it was packed; an unknown name is a table without rows and columns."""
         return stack_tables([self], name)

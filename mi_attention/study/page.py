@@ -16,9 +16,9 @@ from mi_attention.study.explanations import (
     summary_note,
 )
 from mi_attention.study.findings import INTERVALS, Findings
-from mi_attention.study.summary import SUMMARY_HEADERS, rank_headers
+from mi_attention.study.summary import BOUNDED, SUMMARY_HEADERS, rank_headers
 
-__all__ = ["write_page"]
+__all__ = ["told", "write_page"]
 
 
 def write_page(found: Findings, target: Path) -> Path:
@@ -74,7 +74,7 @@ def _summary_columns(frame: pd.DataFrame) -> list[str]:
         if frame[name].isna().all() and name not in ("tau", "p"):
             continue
         out.append(name)
-        if name in ("tau", "excess"):
+        if name in BOUNDED:
             out += [f"{name}_low", f"{name}_high"]
     return out
 
@@ -85,7 +85,14 @@ def _headers(headers: Mapping[str, str], frame: pd.DataFrame) -> dict[str, str]:
 
 def _sentences(found: Findings) -> list[str]:
     out = []
-    for row in found.agreement.to_dict("records"):
+    for row, text in zip(found.agreement.to_dict("records"), told(found), strict=True):
         cell = " ".join(str(row[name]) for name in ("encoder", "score", "normalizer"))
-        out.append(f"{row['data']}, {cell}: {sentence({str(name): value for name, value in row.items()})}")
+        out.append(f"{row['data']}, {cell}: {text}")
     return out
+
+
+def told(found: Findings) -> list[str]:
+    """Every row of the agreement in words, its causal check beside it."""
+    rows = [sentence(row) for _, row in found.agreement.iterrows()]
+    causal = [sentence(row, "erasure") for _, row in found.causal.iterrows()]
+    return [" ".join(parts) for parts in zip(rows, causal, strict=True)] if causal else rows

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from mi_attention.agreement.near_ties import CONCORDANCE
+from mi_attention.agreement.pooling import join_signatures
 from mi_attention.interface import FloatArray
 from mi_attention.statistics import seed_interval
 from mi_attention.study.claims import RowKey
@@ -182,17 +183,24 @@ class Runs:
 
         Returns:
             Mean ``reliability`` and ``ceiling`` of the profiles it is made of, ``n_instances`` of all data sets
-            together, the largest ``detection_limit``, ``effect_unit``, and ``output`` as all members call it.
+            together, the largest ``detection_limit`` and share of instances left out (``degenerate_share``),
+            ``effect_unit``, ``signature``, and ``output`` as all members call it.
         """
         outputs = {row.of(self._main[member])[3] for member in members}
         found: dict[str, Any] = {"output": outputs.pop() if len(outputs) == 1 else row.output}
         found |= {name: self._mean_over(members, row, name) for name in ("reliability", "ceiling")}
         instances: dict[Any, float] = {}
         for member in members:
-            pooled = self._pooled.get((*row.of(self._main[member]), *member), {})
+            whole = self._pooled.get((*row.of(self._main[member]), *member), {})
             data = member[_COMBINATION.index("data")]
-            instances[data] = max(instances.get(data, 0.0), float(pooled.get("n_instances", 0) or 0))
+            instances[data] = max(instances.get(data, 0.0), float(whole.get("n_instances", 0) or 0))
         found["n_instances"] = sum(instances.values()) or np.nan
+        pooled = [self._pooled.get((*row.of(self._main[member]), *member), {}) for member in members]
+        shares = [float(one["undefined_share"]) for one in pooled if not pd.isna(one.get("undefined_share", np.nan))]
+        found["degenerate_share"] = max(shares, default=0.0)
+        found["signature"] = (
+            join_signatures(one["signature"] for one in pooled if "signature" in one) if any(pooled) else ""
+        )
         units = {self._units.get(row.of(self._main[member]), "") for member in members}
         found["effect_unit"] = units.pop() if len(units) == 1 else ""
         wanted = {
@@ -258,12 +266,29 @@ def gather_runs(
         estimates.append(tables.seeds.assign(**facts))
         if near_ties:
             estimates.append(near_tie_rows(cells, store).assign(**facts))
-        agreement.append(tables.agreement.assign(**facts))
+        agreement.append(_with_true_ceiling(tables.agreement, tables.profile).assign(**facts))
     estimates = [frame for frame in (*estimates, *more) if len(frame)]
     if not estimates:
         raise ValueError(f"no cell of {', '.join(member.study.name for member in collection.members)} is finished")
     pooled = [frame for frame in agreement if len(frame)]
     return Runs(pd.concat(estimates, ignore_index=True), pd.concat(pooled, ignore_index=True), seeds.pop())
+
+
+def _with_true_ceiling(agreement: pd.DataFrame, profile: pd.DataFrame) -> pd.DataFrame:
+    """Agreement with the true order beside the largest tau of weights without ties: a tied truth leaves less than 1."""
+    if not len(agreement) or "truth" not in profile:
+        return agreement
+    known = profile[(profile["alignment"] == "position") & profile["truth"].notna()]
+    best: dict[tuple[Any, ...], float] = {}
+    for group, part in known.groupby(list(GROUP_COLUMNS), sort=False):
+        truth = part.drop_duplicates("unit_index")["truth"].to_numpy(dtype=np.float64)
+        pairs = truth.size * (truth.size - 1) / 2
+        tied = sum(count * (count - 1) / 2 for count in np.unique(truth, return_counts=True)[1])
+        best[group if isinstance(group, tuple) else (group,)] = float(np.sqrt(1 - tied / pairs)) if pairs else np.nan
+    about = (agreement["order"] == "true information") & (agreement["measure"] == "kendall_tau_b")
+    groups = zip(*(agreement[name].tolist() for name in GROUP_COLUMNS), strict=True)
+    ceilings = pd.Series([best.get(group, np.nan) for group in groups], index=agreement.index)
+    return agreement.assign(ceiling=agreement["ceiling"].where(~about | agreement["ceiling"].notna(), ceilings))
 
 
 def near_tie_rows(cells: Sequence[Cell], store: CellStore) -> pd.DataFrame:

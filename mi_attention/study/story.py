@@ -11,10 +11,11 @@ from typing import Any
 import pandas as pd
 
 from mi_attention.report import format_interval, format_number, to_markdown, write_text
+from mi_attention.study.answers import AS_CLAIMED, REVERSED
 
 __all__ = ["claim_lines", "write_story"]
 
-_SHOWN = ("claim", "verdict", "contrasts", "estimate", "largest p (Holm)", "reliability", "ceiling", "limit (nats)")
+_SHOWN = ("claim", "verdict", "contrasts", "parts", "estimate", "p (Holm)", "reliability", "ceiling", "limit (nats)")
 
 
 def write_story(
@@ -53,11 +54,18 @@ def claim_lines(name: str, page: Mapping[str, Any]) -> list[str]:
         name: Of the script.
         page: What is in its ``claim.json``.
     """
-    rows = [_row(claim) for claim in page["claims"]]
-    late = sorted({claim["status"] for claim in page["claims"] if claim["status"] != "confirmatory"})
-    lines = [f"## {page['title']}", "", page["question"], "", f"![{page['title']}]({name}/figure.png)", ""]
+    rows = [_row(claim, number) for number, claim in enumerate(page["claims"], 1)]
+    late: dict[str, list[str]] = {}
+    for number, claim in enumerate(page["claims"], 1):
+        if claim["status"] != "confirmatory":
+            late.setdefault(claim["status"], []).append(str(number))
+    lines = [f"## {page['title']}", "", page["question"], ""]
+    lines += [f"**What came of it.** {page['conclusion']} {_counted(page['claims'])}".replace("  ", " "), ""]
+    lines += [f"![{page['title']}]({name}/figure.png)", ""]
+    lines += [f"*{page['caption']}*", ""] if page["caption"] else []
     lines += [to_markdown(pd.DataFrame(rows, columns=list(_SHOWN))), ""]
-    lines += [f"Not confirmatory: {'; '.join(late)}.", ""] if late else []
+    named = [f"claim{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {status}" for status, numbers in late.items()]
+    lines += [f"Not simply confirmatory: {'; '.join(named)}.", ""] if late else []
     lines += [f"*What would change our mind.* {page['doubt']}", ""]
     return [
         *lines,
@@ -65,24 +73,53 @@ def claim_lines(name: str, page: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _row(claim: Mapping[str, Any]) -> tuple[str, ...]:
-    contrasts = claim["contrasts"]
+def _counted(claims: Sequence[Mapping[str, Any]]) -> str:
+    """How many claims have come to what."""
+    verdicts = [claim["verdict"] for claim in claims]
+    counts = [f"{verdicts.count(verdict)} {verdict}" for verdict in sorted(set(verdicts))]
+    return f"Of {len(claims)} claims: {', '.join(counts)}."
+
+
+def _row(claim: Mapping[str, Any], number: int) -> tuple[str, ...]:
+    contrasts, verdict = claim["contrasts"], claim["verdict"].split(" ")[0]
+    column = "p_against_adjusted" if verdict == "contradicted" else "p_adjusted"
+    deciding = [contrast for contrast in contrasts if contrast["verdict"] == verdict]
+    worst = max((contrast[column] for contrast in deciding if column in contrast), default=None)
+    ceiling = _range(contrasts, "ceiling", 2)
+    slopes = _range(contrasts, "ceiling_slope", 3)
+    return (
+        f"{number}. {claim['claim']}",
+        claim["verdict"],
+        _found(contrasts),
+        _parts(claim.get("parts", {})),
+        _estimates(contrasts),
+        "–" if worst is None else format_number(worst, 3),
+        _range(contrasts, "reliability", 2),
+        ceiling if slopes == "–" else f"{ceiling} ({slopes} per log unit)",
+        _range(contrasts, "detection_limit", 3),
+    )
+
+
+def _found(contrasts: Sequence[Mapping[str, Any]]) -> str:
+    """How many contrasts are as claimed, and what the others are."""
     supported = sum(contrast["verdict"] == "supported" for contrast in contrasts)
     # Of two things claimed to be alike, that the difference is small is what was claimed.
     differing = [contrast for contrast in contrasts if contrast.get("direction") != "equivalent"]
     small = sum(contrast["verdict"] == "supported" and bool(contrast.get("size")) for contrast in differing)
-    worst = max((contrast["p_adjusted"] for contrast in contrasts if "p_adjusted" in contrast), default=None)
-    return (
-        claim["claim"],
-        claim["verdict"],
-        f"{supported} of {len(contrasts)}" + (f" ({small} too small to matter)" if small else ""),
-        _estimates(contrasts),
-        "–" if worst is None else format_number(worst, 3),
-        *(
-            _range(contrasts, column, digits)
-            for column, digits in (("reliability", 2), ("ceiling", 2), ("detection_limit", 3))
-        ),
-    )
+    others = [contrast["finding"] for contrast in contrasts if contrast["verdict"] == "contradicted"]
+    said = [f"{small} too small to matter"] if small else []
+    said += [f"{others.count(finding)} {finding}" for finding in sorted(set(others))]
+    return f"{supported} of {len(contrasts)}" + (f" ({', '.join(said)})" if said else "")
+
+
+def _parts(parts: Mapping[str, Mapping[str, int]]) -> str:
+    """Of single data sets, encoders and so on: how many as claimed, how many the other way round."""
+    said = []
+    for part, counts in parts.items():
+        name = part.removeprefix("by ").removesuffix(" (exploratory)")
+        reversed_ = f", {counts[REVERSED]} reversed" if counts[REVERSED] else ""
+        said.append(f"{name}: {counts[AS_CLAIMED]} of {counts['parts']}{reversed_}")
+    return "; ".join(said) or "–"
 
 
 def _estimates(contrasts: Sequence[Mapping[str, Any]]) -> str:

@@ -1,4 +1,4 @@
-"""The two tables an author reads first, as files: Parquet and CSV of the summary, and three LaTeX tables."""
+"""The two tables an author reads first, as files: Parquet and CSV of the summary, and four LaTeX tables."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import pandas as pd
 
 from mi_attention.report import write_latex, write_table
 from mi_attention.study.contrast_outputs import latex_label
-from mi_attention.study.findings import INTERVALS, Findings
-from mi_attention.study.summary import SUMMARY_HEADERS, rank_headers
+from mi_attention.study.findings import Findings
+from mi_attention.study.summary import BOUNDED, ERASURE, SUMMARY_HEADERS, rank_headers
 from mi_attention.study.tables import GROUP_COLUMNS
 
 __all__ = ["write_summaries"]
@@ -27,12 +27,14 @@ _SHORT_HEADERS = {
     "permuted": "permuted",
     "reliability": "reliab.",
     "undefined_share": "undef.",
+    "erasure_information": "information",
+    "erasure_head": "a·|w·h|",
+    "erasure_random": "random",
+    "erasure_permuted": "permuted",
 }
 # A page holds about ten columns: what a claim rests on, and what stands beside it.
 _CLAIM = (
     "n_seeds",
-    "accuracy",
-    "majority",
     "tau",
     "tau_low",
     "tau_high",
@@ -42,12 +44,27 @@ _CLAIM = (
     "uniform",
     "embedding",
     "reliability",
+    "ceiling",
 )
-_BESIDE = ("skew", "permuted", "excess", "excess_low", "excess_high", "head", "random", "undefined_share")
+_BESIDE = (
+    "accuracy",
+    "majority",
+    "skew",
+    "permuted",
+    "excess",
+    "excess_low",
+    "excess_high",
+    "head",
+    "random",
+    "undefined_share",
+)
+
+
+_INTERVALS = tuple((name, f"{name}_low", f"{name}_high") for name in BOUNDED)
 
 
 def write_summaries(found: Findings, target: Path) -> list[Path]:
-    """Write ``summary`` (Parquet, CSV, LaTeX), ``controls.tex`` and, where there are profiles by rank, ``ranks.tex``.
+    """Write ``summary`` (Parquet, CSV, LaTeX) and ``controls.tex``; ``erasure.tex`` and ``ranks.tex`` where they exist.
 
     Args:
         found: What the study found, with at least one finished cell.
@@ -76,7 +93,7 @@ def write_summaries(found: Findings, target: Path) -> list[Path]:
                 label=f"tab:{latex_label(found.study.name)}" + ("" if name == "summary" else f"-{name}"),
                 signature=found.signature,
                 headers={key: text for key, text in ({**headers, **_SHORT_HEADERS}).items() if key in shown},
-                intervals=INTERVALS,
+                intervals=_INTERVALS,
                 wide=True,
                 compact=True,
             )
@@ -88,19 +105,35 @@ def write_summaries(found: Findings, target: Path) -> list[Path]:
         SUMMARY_HEADERS,
         "summary",
         f"Kendall's tau-b between attention and pointwise informativeness inside an instance{setting}; {interval}; "
-        "p and partner: share of maps to the attention of other instances of the same length that reach tau-b, and "
-        "mean tau-b under them; label, uniform, embed.: with the gold label or the prediction under uniform attention "
-        "as output, and with input embeddings in place of states; reliab.: of the informativeness order",
+        "p and partner: one-sided share of maps to the attention of other instances of the same length that reach "
+        "tau-b, and mean tau-b under them (p is about these runs and instances, the interval about new ones); label, "
+        "uniform, embed.: with the gold label or the prediction under uniform attention as output, and with input "
+        "embeddings in place of states; reliab.: of the informativeness order; ceiling: tau-b of an attention in the "
+        "true order",
     )
     write(
         first,
         _BESIDE,
         SUMMARY_HEADERS,
         "controls",
-        f"Controls of the agreement between attention and pointwise informativeness{setting}: skew of the attention, "
+        f"Controls of the agreement between attention and pointwise informativeness{setting}: accuracy of the "
+        "model and of always saying the most frequent class of the training split (maj.), skew of the attention, "
         f"tau-b of the mechanical baseline (permuted attention), excess over it ({interval}), tau-b of attention with "
-        "the linear head's evidence and with a random order, share of instances without an order",
+        "the linear head's evidence and with a random order, share of instances without an order in some seed",
     )
+    if any(not first[name].isna().all() for name in ERASURE):
+        bounds = [part for name in ERASURE[:-1] for part in (name, f"{name}_low", f"{name}_high")]
+        write(
+            first,
+            [*bounds, ERASURE[-1]],
+            SUMMARY_HEADERS,
+            "erasure",
+            f"Causal check{setting}: area under the curve of the change of the prediction (total variation distance) "
+            f"when positions are erased in an order, less the area of attention's own order ({interval}); above 0 the "
+            "order changes the prediction sooner than attention does. Orders: pointwise informativeness, evidence "
+            "a·|w·h| of the linear head, and random; permuted: random with the weights shuffled within each instance, "
+            "which is what attention leads by from arithmetic alone",
+        )
     if len(ranks):
         columns = [str(name) for name in ranks.columns if name not in GROUP_COLUMNS]
         caption = f"Mutual information (nats) of the most attended state, the second and so on, by output{setting}"

@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from mi_attention.report import format_interval, format_number, format_p
-from mi_attention.study.summary import RANK_HEADERS, SUMMARY_HEADERS, rank_headers, rank_summary, summary
+from mi_attention.study.explanations import CAUSAL_CHECK
+from mi_attention.study.summary import ERASURE, RANK_HEADERS, SUMMARY_HEADERS, rank_headers, rank_summary, summary
 from mi_attention.study.tables import GROUP_COLUMNS, StudyTables
 
 __all__ = ["print_summary"]
@@ -29,22 +30,25 @@ FIRST = (
     "uniform",
     "embedding",
 )
-BESIDE = ("skew", "head", "random", "reliability", "undefined_share")
+BESIDE = ("skew", "head", "random", "reliability", "ceiling", "undefined_share")
 
 # What each printed column means: a reader must not need another page to read the table.
 FIRST_LEGEND = (
     "majority: accuracy of always saying the most frequent class of the training split. tau-b: order of attention "
-    "against pointwise informativeness of the states about the output, inside an instance, with its interval; p: share "
-    "of partner maps (every instance gets the attention of another one of its length; mean tau: partner null) that "
-    "reach it. permuted attention: the mechanical baseline, about 0 inside an instance; excess: what is left of tau-b "
-    "after it. gold label, uniform attention: the same about the label, and about the prediction that uniform weights "
+    "against pointwise informativeness of the states about the output, inside an instance, with its interval; p: "
+    "one-sided share of partner maps (every instance gets the attention of another one of its length; mean tau: "
+    "partner null) that reach it, about these runs and instances where the interval is about new ones. permuted "
+    "attention: the mechanical baseline, about 0 inside an instance; excess: what is left of tau-b after it. gold "
+    "label, uniform attention: the same about the label, and about the prediction that uniform weights "
     "would give. input embedding: from the input vectors instead of the states."
 )
 BESIDE_LEGEND = (
     "skew: of the weights, 1 when all is on one position. |w·h|, random: tau-b of attention with the linear head's "
     "evidence, and with a random order. reliability: tau-b of the informativeness orders of two probes with no common "
-    "training instance. undefined: share of instances without an order. Agreement is not faithfulness."
+    "training instance; ceiling: tau-b that an attention in the true order would reach. undefined: share of instances "
+    "without an order in some seed. Agreement is not faithfulness."
 )
+ERASURE_LEGEND = f"{CAUSAL_CHECK} Under permuted attention it is arithmetic alone."
 RANK_LEGEND = (
     "H(Y): the most there can be. With the prediction as output part of the fall is arithmetic: compare it with "
     "permuted attention, where weights were shuffled and the prediction recomputed."
@@ -52,7 +56,7 @@ RANK_LEGEND = (
 
 
 def print_summary(tables: StudyTables, console: Console) -> None:
-    """Print pointwise agreement, what stands beside it, and information by rank, each with what it means.
+    """Print pointwise agreement, what stands beside it, the causal check, and information by rank, each explained.
 
     Args:
         tables: The study's tables.
@@ -67,6 +71,8 @@ def print_summary(tables: StudyTables, console: Console) -> None:
     console.print(f"Output: {tables.output}.", style="dim")
     _print(console, first, [*labels, *FIRST], SUMMARY_HEADERS, FIRST_LEGEND)
     _print(console, first, [*labels, *BESIDE], SUMMARY_HEADERS, BESIDE_LEGEND)
+    if any(name in first and first[name].notna().any() for name in ERASURE):
+        _print(console, first, [*labels, *ERASURE], SUMMARY_HEADERS, ERASURE_LEGEND)
     ranks = rank_summary(tables)
     if len(ranks):
         console.print("[bold]Information (nats) of the most attended state, the second, and so on[/bold]")

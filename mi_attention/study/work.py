@@ -43,8 +43,8 @@ def fits_of(cell: Cell, analysed: Dataset) -> list[Fits]:
         analysed: The data its record is made of.
 
     Returns:
-        Every estimate that ``compare`` will make of a model with a linear head, those of its extras included, counted; where an output has a single
-        class, or too few of one, there will be fewer.
+        Every estimate that ``compare`` will make of a model with a linear head, those of its extras included; where an
+        output has a single class, or too few of one, there will be fewer.
     """
     analysis, hidden, inputs = cell.analysis, hidden_size(cell), input_size(cell, analysed)
     # The output asked for, the gold label, and the predictions under uniform and under permuted attention.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -13,11 +14,15 @@ from mi_attention.agreement import (
     align_positions,
     estimate_profiles,
     instance_pairs,
+    near_tie_table,
     pointwise_pairs,
     pool_near_ties,
     position_pairs,
 )
+from mi_attention.agreement.controls import permute_attention
 from mi_attention.agreement.near_ties import _tables
+from mi_attention.agreement.pointwise import Pointwise
+from mi_attention.agreement.versions import Version
 from mi_attention.statistics import difference_error
 from mi_attention.statistics.near_ties import CONCORDANCE, SOMERS, TAU
 from tests.agreement.synthetic import QUICK, make_record
@@ -160,7 +165,11 @@ def test_the_table_of_a_comparison_and_of_several_runs():
     ties = found.near_ties
     assert tuple(ties.columns) == (*NEAR_TIE_COLUMNS, "signature")
     assert set(ties["estimand"]) == {"position", "instance", "pointwise"}
-    assert set(ties["output"]) == {"prediction", "label"}
+    assert set(ties["output"]) == {"prediction", "label", "permuted attention"}
+    by_position = ties["estimand"] == "position"
+    # The one set of pairs by position comes from all instances, also where a bin has no pair.
+    assert (ties.loc[by_position, "n_instances"] == 200).all()
+    assert ties.loc[~by_position, "n_instances"].min() < 200
     missing = ties["estimate"].isna() | ties["ci_low"].isna()
     assert (ties.loc[missing, "reason"] != "").all()
     assert not ties.duplicated(
@@ -176,6 +185,7 @@ def test_the_table_of_a_comparison_and_of_several_runs():
     ]
     weights = [row.n_pairs for row in pick[:2]]
     assert pick[2].estimate == pytest.approx(np.average([row.estimate for row in pick[:2]], weights=weights))
+    assert (pooled.loc[pooled["estimand"] == "position", "n_instances"] == 200).all()
     assert pick[2].n_seeds == 2
     assert pick[2].n_pairs == sum(weights)
 
@@ -188,3 +198,43 @@ def test_constant_attention_has_no_pairs():
     rows = ties[ties["quantity"] == CONCORDANCE]
     assert rows["estimate"].isna().all()
     assert (rows["reason"] == "no such pair").all()
+
+
+def test_the_mechanical_baseline_is_of_the_permuted_weights_and_changes_no_other_row():
+    # Readings in the order of the attention itself: every pair concordant, and half of them with shuffled weights.
+    record = make_record(n=400, positions=6)
+    own, y = np.asarray(record.attention), np.asarray(record.label)
+    permuted = permute_attention(record, 0)
+    halves = halves_of(own, own + 1e-6 * np.random.default_rng(0).standard_normal(own.size), record.lengths)
+    versions = {"prediction": Version(y, own), "permuted attention": Version(y, permuted)}
+    pointwise = Pointwise({}, dict.fromkeys(versions, halves))
+    both = near_tie_table(record, [], pointwise, versions, seed=0, level=0.95)
+    alone = near_tie_table(record, [], pointwise, {"prediction": versions["prediction"]}, seed=0, level=0.95)
+    main, baseline = (both[both["output"] == name].reset_index(drop=True) for name in versions)
+    pd.testing.assert_frame_equal(main, alone, check_exact=True)
+    assert the(main, CONCORDANCE, 0.2).estimate > 0.999
+    for low in (0.1, 0.2, 0.5):
+        row = the(baseline, CONCORDANCE, low)
+        assert row.ci_low < 0.5 < row.ci_high < 0.6
+
+
+def test_no_recomputed_prediction_no_mechanical_baseline():
+    record = make_record(n=120, positions=4, head=None, output=np.arange(120) % 2)
+    ties = compare(record, alignments=("instance", "position"), null_draws=19, estimator=QUICK).near_ties
+    assert set(ties["output"]) == {"prediction", "label"}
+
+
+def test_tables_of_earlier_versions_are_pooled_without_what_they_do_not_have():
+    record = make_record(n=200, positions=5)
+    ties = compare(record, alignments=("instance", "position"), null_draws=19, estimator=QUICK).near_ties
+    # Before, position rows counted the run where instances are counted, and there was no mechanical baseline.
+    earlier = ties[ties["output"] != "permuted attention"].copy()
+    by_position = earlier["estimand"] == "position"
+    earlier.loc[by_position, "n_instances"] = (earlier.loc[by_position, "n_pairs"] > 0).astype(float)
+    pooled = pool_near_ties([earlier, earlier], 0.95)
+    assert pooled.loc[pooled["estimand"] == "position", "n_instances"].isna().all()
+    assert pooled.loc[pooled["estimand"] != "position", "n_instances"].notna().all()
+    mixed = pool_near_ties([earlier, ties], 0.95)
+    assert (mixed.loc[mixed["estimand"] == "position", "n_instances"] == 200).all()
+    seeds = mixed[mixed["n_pairs"] > 0].groupby("output")["n_seeds"].max()
+    assert seeds.to_dict() == {"prediction": 2, "label": 2, "permuted attention": 1}

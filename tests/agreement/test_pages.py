@@ -8,7 +8,9 @@ import re
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
+from matplotlib.figure import Figure
 
 from mi_attention.agreement import compare, compare_arrays, compare_many
 from mi_attention.agreement.pages import comparison_page, many_page
@@ -123,3 +125,58 @@ def test_several_records_on_one_page(many, record, tmp_path):
     assert many.to_html(tmp_path / "page.html").stat().st_size > 10_000
     with pytest.raises(ValueError, match="not the one that was compared"):
         many.to_html(tmp_path / "other.html", make_record(n=120, positions=5, hidden_size=3, seed=1))
+
+
+@pytest.fixture(scope="module")
+def two_cells(record):
+    """Two cells of two seeds with every figure."""
+    records = [make_record(n=70, positions=3, hidden_size=2, seed=seed) for seed in range(4)]
+    shared = {name: getattr(records[0], name) for name in ("label", "token_ids", "vocabulary")}
+    names = ["mlp", "mlp", "bilstm", "bilstm"]
+    records = [
+        replace(one, **shared, meta={**record.meta, "encoder": name}) for one, name in zip(records, names, strict=True)
+    ]
+    return compare_many(records, alignments=["position", "rank", "instance"], ranks=2, **OPTIONS)
+
+
+def test_several_records_have_the_figures_of_one(two_cells, found):
+    page = many_page(two_cells, None, None)
+    assert page.title == "Attention and information: sst2"
+    assert [figure.title for figure in page.figures] == [f.title for f in comparison_page(found, None, None).figures]
+    for figure in page.figures:
+        texts = re.findall(r"<text[^>]*>([^<]*)</text>", figure.svg)
+        assert {"MLP", "BiLSTM"} <= set(texts), figure.title
+        # What only some of the records say stands above no figure.
+        assert not any("states" in text or "as given" in text for text in texts)
+    erasure = next(table for table in page.tables if table.short == "Erasure")
+    shown = erasure.frame[(erasure.frame["order"] == "random minus attention") & (erasure.frame["output"] == "")]
+    assert shown["cell"].tolist() == ["mlp", "bilstm"]
+
+
+def test_the_curves_of_a_page_are_the_pooled_ones(two_cells, monkeypatch):
+    drawn = {}
+    monkeypatch.setattr("mi_attention.agreement.pages._draw", lambda kind, rows: drawn.setdefault(kind, rows))
+    monkeypatch.setattr("mi_attention.report.HtmlFigure.draw", lambda figure, *_, **__: figure)
+    many_page(two_cells, None, None)
+    curves = drawn["erasure"]
+    assert set(curves["order"]) == {"attention", "random", "informativeness", "mutual information"} | {
+        "attended head evidence"
+    }
+    assert not curves.duplicated(["cell", "order", "share"]).any()
+    assert (curves["n_seeds"] == 2).all()
+    assert set(drawn["rank"]["seed"]) == {0, 1}
+    assert set(drawn["near ties"]["output"]) == {"prediction"}
+
+
+def test_many_cells_are_several_figures(two_cells, monkeypatch):
+    monkeypatch.setattr("mi_attention.agreement.pages._draw", lambda *_: Figure())
+    frames = {
+        name: pd.concat(
+            [getattr(two_cells, name).query("cell == 'mlp'").assign(cell=f"cell {k}") for k in range(13)],
+            ignore_index=True,
+        )
+        for name in ("erasure_curves", "near_ties")
+    }
+    nothing = two_cells.profile.iloc[:0]
+    titles = [figure.title for figure in many_page(replace(two_cells, profile=nothing, **frames), None, None).figures]
+    assert titles == [f"{name} ({k} of 2)" for name in ("Erasure", "Near ties") for k in (1, 2)]

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -229,3 +230,28 @@ def test_what_has_no_interval_says_why():
     assert (wide["ci_low"], wide["ci_high"]) == (-1.0, 1.0)
     wide = interval_of_run(RunDraws(0.9, np.random.default_rng(0).standard_normal(200)), 9, 0.95, widest=2.0)
     assert wide["ci_high"] == 2.0
+
+
+def test_what_is_held_of_the_entropy_has_no_interval_above_it_and_differences_may(runs):
+    named = {
+        "attended_share": ("prediction", 0.97),
+        "context_share": ("label", 0.9),
+        "attended_excess": ("label", 0.97),
+        "uniform_share": ("prediction minus permuted attention", 0.97),
+    }
+    several = []
+    for run, shift in zip(runs, (-0.03, 0.03, 0.0), strict=True):
+        labels = {"estimand": "preservation", "order": "mutual information", "state": "hidden", "unit": "share of H(Y)"}
+        rows = [
+            labels | {"measure": measure, "output": output, "estimate": value + shift, "reason": ""}
+            for measure, (output, value) in named.items()
+        ]
+        frame = pd.DataFrame(rows).reindex(columns=run.table.columns)
+        frame = frame.assign(n_instances=N, undefined_share=0.0, signature=run.signature)
+        several.append(replace(run, table=frame))
+    found = pool_agreement(several, OFFSETS, confidence=0.95, null_draws=19, seed=0).set_index("measure")
+    half = stats.t.ppf(0.975, 2) * 0.03 / np.sqrt(3)
+    assert found.loc["attended_share", "ci_high"] == 1.0
+    assert found.loc["context_share", "ci_high"] == pytest.approx(0.9 + half)
+    for free in ("attended_excess", "uniform_share"):
+        assert found.loc[free, "ci_high"] == pytest.approx(0.97 + half)

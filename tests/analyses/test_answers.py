@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 
-from mi_attention.study.answers import CONFIRMATORY, EXPLORATORY, answer, verdict_of
+from mi_attention.study.answers import AS_CLAIMED, CONFIRMATORY, REVERSED, answer, apart, verdict_of
 from mi_attention.study.claims import Claim
 from mi_attention.study.runs import Runs
 
@@ -30,7 +31,8 @@ def runs_of(values: dict[tuple[str, str, str], Any], *, variant: str = "", study
             rows.append(labels | kind | {"estimate": estimate, "unit": "tau", "main": "prediction"})
     frame = pd.DataFrame(rows)
     pooled = frame.drop(columns=["seed", "estimate"]).drop_duplicates()
-    return Runs(frame, pooled.assign(estimate=0.0, reliability=0.6, ceiling=0.8, n_instances=100.0), SEEDS)
+    facts = {"reliability": 0.6, "ceiling": 0.8, "n_instances": 100.0, "undefined_share": 0.0, "signature": "a|seed=0"}
+    return Runs(frame, pooled.assign(estimate=0.0, **facts), SEEDS)
 
 
 def joined(*parts: Runs) -> Runs:
@@ -59,6 +61,7 @@ def test_a_contrast_is_the_mean_of_paired_differences_with_the_interval_of_t() -
     # All eight differences are positive: 2 of 2^8 sign patterns reach them.
     assert row["p"] == pytest.approx(2 / 256)
     assert (row["verdict"], row["reliability"], row["ceiling"], row["n_instances"]) == ("supported", 0.6, 0.8, 100)
+    assert (row["finding"], row["degenerate_share"], row["signature"]) == (AS_CLAIMED, 0.0, "a|seed=0")
 
 
 def test_pairing_is_by_seed_whatever_the_order_of_rows() -> None:
@@ -69,17 +72,19 @@ def test_pairing_is_by_seed_whatever_the_order_of_rows() -> None:
     assert first.loc[0, "ci_high"] - first.loc[0, "ci_low"] < 0.03
 
 
-def test_means_over_data_and_encoders_and_the_same_by_data_set_beside() -> None:
+def test_means_over_data_and_encoders_and_the_same_by_each_of_them_beside() -> None:
     levels = {"a": 0.4, "b": 0.1}
     values = {(d, e, "additive"): levels[d] + WAVE for d, e in itertools.product(levels, ("mlp", "cnn"))}
     values |= {(d, e, "deep"): 0.05 for d, e in itertools.product(levels, ("mlp", "cnn"))}
     table = answer(claim_of(**SCORES, average=("data", "encoder")), runs_of(values))
-    assert table["part"].tolist() == [CONFIRMATORY, EXPLORATORY, EXPLORATORY]
-    assert table["estimate"].tolist() == pytest.approx([0.2, 0.35, 0.05])
-    assert table["combinations"].tolist() == ["4 of 4", "2 of 2", "2 of 2"]
-    assert table["n_data"].tolist() == [2, 1, 1]
-    assert table.loc[1:, "p_adjusted"].isna().all()
-    assert table.loc[1:, "verdict"].tolist() == ["", ""]
+    parts = ["by data set (exploratory)"] * 2 + ["by encoder (exploratory)"] * 2
+    assert table["part"].tolist() == [CONFIRMATORY, *parts]
+    assert table["estimate"].tolist() == pytest.approx([0.2, 0.35, 0.05, 0.2, 0.2])
+    assert table["combinations"].tolist() == ["4 of 4", *["2 of 2"] * 4]
+    assert table["n_data"].tolist() == [2, 1, 1, 2, 2]
+    assert table.loc[1:, ["p_adjusted", "p_against_adjusted"]].isna().all(axis=None)
+    assert table.loc[1:, "verdict"].tolist() == [""] * 4
+    assert apart(table) == {part: {AS_CLAIMED: 2, REVERSED: 0, "parts": 2} for part in parts}
     # 100 instances of each data set, however many combinations of it are averaged.
     assert table.loc[0, "n_instances"] == 200
 
@@ -132,6 +137,55 @@ def test_verdicts(level: float, direction: str, verdict: str) -> None:
     runs = runs_of({("a", "mlp", "additive"): 0.2 + level + spread, ("a", "mlp", "deep"): 0.2})
     table = answer(claim_of(**SCORES, direction=direction), runs)
     assert table.loc[0, "verdict"] == verdict == verdict_of(table)
+    finding = {"supported": AS_CLAIMED, "undecided": ""}.get(verdict)
+    if finding is None:
+        small, apart_ = "no difference that matters", "differs by more than matters"
+        finding = apart_ if direction == "equivalent" else small if abs(level) < 0.1 else REVERSED
+    assert table.loc[0, "finding"] == finding
+
+
+def test_parts_that_say_the_opposite_make_it_an_average() -> None:
+    values = {("a", "mlp", "additive"): 0.5 + WAVE, ("a", "mlp", "deep"): 0.1, ("a", "cnn", "deep"): 0.3}
+    runs = runs_of(values | {("a", "cnn", "additive"): 0.2 + WAVE})
+    claim = claim_of(**SCORES, average=("data", "encoder"))
+    table = answer(claim, runs)
+    # One data set: nothing to take apart there.
+    assert table["contrast"].tolist() == ["additive − deep", "additive − deep (mlp)", "additive − deep (cnn)"]
+    assert table["finding"].tolist() == [AS_CLAIMED, AS_CLAIMED, REVERSED]
+    assert verdict_of(table) == "supported on average"
+    turned = answer(claim.model_copy(update={"direction": "less"}), runs)
+    assert turned["finding"].tolist() == [REVERSED, REVERSED, AS_CLAIMED]
+    assert verdict_of(turned) == "contradicted on average"
+
+
+@pytest.mark.parametrize(("second", "verdict"), [(0.2 - 0.02, "undecided"), (0.2 - 0.2, "supported")])
+def test_a_difference_on_the_side_claimed_contradicts_nothing_however_small(second: float, verdict: str) -> None:
+    # Its interval lies above 0 and below what would matter, but one seed goes the other way.
+    wave = np.array([-0.002, 0.03, 0.02, 0.02, 0.02, 0.025, 0.025, 0.022]) - 0.02
+    runs = runs_of({("a", "mlp", "additive"): 0.2 + wave, ("a", "mlp", "deep"): second, ("a", "mlp", "dot"): 0.2})
+    claim = claim_of(factor="score", contrasts=(("additive", "deep"), *(("additive", f"s{k}") for k in range(4))))
+    row = answer(claim, runs).iloc[0]
+    assert row["ci_low"] > 0
+    assert row["verdict"] == verdict
+    assert (row["p_adjusted"] > 0.05) == (verdict == "undecided")
+
+
+def test_what_contradicts_is_corrected_too() -> None:
+    # Alone the interval of the difference, −.012 to .0485, would exclude .05; beside three others it does not.
+    spread = np.array([0.05, -0.05, 0.04, -0.04, 0.03, -0.03, 0.02, -0.02])
+    scale = 0.0302 / (2.3646242515927844 * spread.std(ddof=1) / np.sqrt(8))
+    values = {("a", "mlp", "additive"): 0.21825 + scale * spread, ("a", "mlp", "deep"): 0.2}
+    alone = answer(claim_of(**SCORES), runs_of(values)).iloc[0]
+    assert alone["ci_high"] == pytest.approx(0.04845, abs=1e-4)
+    assert (alone["verdict"], alone["finding"]) == ("contradicted", "no difference that matters")
+    assert alone["p_against"] < 0.05
+    # P of a difference of .05 or more, twice the tail of t with seven degrees of freedom.
+    error = 0.0302 / 2.3646242515927844
+    assert alone["p_against"] == pytest.approx(2 * stats.t.cdf((0.01825 - 0.05) / error, 7))
+    beside = tuple(("additive", f"s{k}") for k in range(3))
+    family = answer(claim_of(factor="score", contrasts=(("additive", "deep"), *beside)), runs_of(values)).iloc[0]
+    assert family["p_against_adjusted"] == pytest.approx(4 * alone["p_against"])
+    assert family["verdict"] == "undecided"
 
 
 def test_a_wide_interval_is_undecided() -> None:
@@ -167,6 +221,8 @@ def test_a_slope_is_per_unit_of_the_natural_logarithm() -> None:
     claim = claim_of(studies=("capacity",), along="variant", direction="less", matters=0.02)
     slope = answer(claim, joined(*parts)).iloc[0]
     assert slope["estimate"] == pytest.approx(-0.1)
+    assert slope["quantity"] == "slope on log level (Theil-Sen)"
+    assert slope["ceiling_slope"] == pytest.approx(0.0, abs=1e-12)
     # The wave of a seed is the same at all levels: slopes have no spread to judge by.
     assert (slope["reason"], slope["verdict"]) == ("no spread between seeds: all values are equal", "undecided")
 
@@ -184,6 +240,46 @@ def test_controls_are_the_same_contrast_on_other_rows() -> None:
     row = answer(claim_of(**SCORES, controls=controls), joined(own, main)).iloc[0]
     assert row["control_prediction"] == pytest.approx(0.7)
     assert np.isnan(row["control_absent"])
+
+
+def test_the_interval_of_a_control_stands_beside_it() -> None:
+    own = runs_of({("a", "mlp", "additive"): 0.5 + WAVE, ("a", "mlp", "deep"): 0.4})
+    other = runs_of({("a", "mlp", "additive"): 0.9 + WAVE, ("a", "mlp", "deep"): 0.2}, measure="gini")
+    row = answer(claim_of(**SCORES, controls={"Gini": {"measure": "gini"}}), joined(own, other)).iloc[0]
+    half = 2.3646242515927844 * WAVE.std(ddof=1) / np.sqrt(8)
+    found = row[["control_Gini", "control_Gini_low", "control_Gini_high"]].tolist()
+    assert found == pytest.approx([0.7, 0.7 - half, 0.7 + half])
+
+
+def test_two_factors_may_move_at_once() -> None:
+    parts = []
+    for normalizer, temperature, level in (("softmax", 1.0, 0.2), ("softmax", 0.5, 0.3), ("gumbel_softmax", 0.5, 0.5)):
+        part = runs_of({("a", "mlp", "additive"): level + WAVE * temperature})
+        frames = [
+            frame.assign(normalizer=normalizer, temperature=temperature) for frame in (part.estimates, part.agreement)
+        ]
+        parts.append(Runs(*frames, SEEDS))
+    pairs = (("gumbel_softmax at 0.5", "softmax at 1"), ("softmax at 0.5", "softmax at 1"))
+    table = answer(claim_of(factor="normalizer at temperature", contrasts=pairs), joined(*parts))
+    assert table["estimate"].tolist() == pytest.approx([0.3, 0.1])
+    assert set(table["normalizer"]) == set(table["temperature"]) == {"contrasted"}
+    with pytest.raises(ValueError, match="'temperature' cannot stand in where or average"):
+        claim_of(factor="normalizer at temperature", contrasts=pairs, where={"temperature": (0.5,)})
+
+
+def test_sides_without_room_below_the_ceiling_say_so() -> None:
+    runs = runs_of({("a", "mlp", "additive"): 0.8 + WAVE, ("a", "mlp", "deep"): 0.79})
+    assert "all sides are at their ceiling" in answer(claim_of(**SCORES), runs).loc[0, "reason"]
+    apart_ = runs_of({("a", "mlp", "additive"): 0.8 + WAVE, ("a", "mlp", "deep"): 0.3})
+    assert "ceiling" not in answer(claim_of(**SCORES), apart_).loc[0, "reason"]
+
+
+def test_sides_that_leave_out_other_instances_say_so() -> None:
+    runs = runs_of({("a", "mlp", "additive"): 0.3 + WAVE, ("a", "mlp", "deep"): 0.2})
+    shares = runs.agreement["score"].map({"additive": 0.125, "deep": 0.0})
+    row = answer(claim_of(**SCORES), Runs(runs.estimates, runs.agreement.assign(undefined_share=shares), SEEDS)).iloc[0]
+    assert "instances without an order: 12.5%, 0.0% by side" in row["reason"]
+    assert row["degenerate_share"] == 0.125
 
 
 def test_a_declared_pair_without_runs_stays_and_is_undecided() -> None:

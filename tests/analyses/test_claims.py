@@ -145,6 +145,18 @@ def test_what_is_claimed_late_is_exploratory_for_ever(tmp_path: Path) -> None:
     assert len(json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))) == 2
 
 
+def test_what_is_said_of_its_history_changes_nothing_of_a_claim(tmp_path: Path) -> None:
+    declare_claims(load_claims(written(tmp_path, SMALL)), tmp_path, {})
+    wider = written(tmp_path, SMALL.replace("matters = 0.05", 'matters = 0.05\nwidened = "b was added"'))
+    assert declare_claims(load_claims(wider), tmp_path, {"core": 9}) == {"They are": "confirmatory, but b was added"}
+    late = written(tmp_path, SMALL.replace("matters = 0.05", 'matters = 0.05\nexploratory = "thought of late"'))
+    for folder in (tmp_path, tmp_path / "fresh"):
+        folder.mkdir(exist_ok=True)
+        # Wherever it is settled, also where no run was there.
+        assert declare_claims(load_claims(late), folder, {}) == {"They are": "exploratory: thought of late"}
+    assert len(json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))) == 1
+
+
 def test_a_damaged_declaration_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "claims.json").write_text("{", encoding="utf-8")
     with pytest.raises(ValueError, match="restore it"):

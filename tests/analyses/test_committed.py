@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from mi_attention.study.answers import CONFIRMATORY, verdict_of
+from mi_attention.study.answers import CONFIRMATORY, apart, verdict_of
 from mi_attention.study.claims import load_claims
 from mi_attention.study.story import claim_lines, write_story
 
@@ -44,14 +44,15 @@ def test_every_claim_has_come_to_what_its_rows_say(name: str) -> None:
     for words, claim in claims.items():
         rows = table[table["claim"] == words]
         assert claim["verdict"] == verdict_of(rows)
+        assert claim["parts"] == apart(rows)
         own = rows[rows["part"] == CONFIRMATORY]
         assert [contrast["contrast"] for contrast in claim["contrasts"]] == own["contrast"].tolist()
         assert (own["n_seeds"].dropna() == 8).all()
 
 
 def test_a_small_difference_is_no_fault_of_things_claimed_to_be_alike() -> None:
-    contrast = {"verdict": "supported", "size": "too small to matter", "direction": "greater"}
-    page = {"title": "t", "question": "q", "doubt": "d", "claims": []}
+    contrast = {"verdict": "supported", "size": "too small to matter", "direction": "greater", "finding": "as claimed"}
+    page = {"title": "t", "question": "q", "doubt": "d", "caption": "", "conclusion": "", "claims": []}
     for direction, said in (("greater", True), ("equivalent", False)):
         claim = {"claim": "c", "verdict": "supported", "status": "confirmatory"}
         lines = claim_lines("n", page | {"claims": [claim | {"contrasts": [contrast | {"direction": direction}]}]})

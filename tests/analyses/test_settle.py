@@ -231,6 +231,6 @@ def test_the_page_takes_its_numbers_from_the_claims(results: Path, tmp_path: Pat
     assert "![Small](small/figure.png)" in page
     assert "None yet" in page
     assert "Not settled yet" in page
-    assert "Not confirmatory: incomplete" in page
+    assert "Not simply confirmatory: claims 1, 2, 3: incomplete" in page
     assert page.startswith("# Words\n")
     assert page.endswith("## End\n")

@@ -217,10 +217,35 @@ def test_erasure_lines_are_the_frames_and_random_is_grey(erasures):
     lines = figure.axes[0].lines
     np.testing.assert_allclose(lines[1].get_ydata(), np.linspace(0, 1, 6) ** 0.5)
     assert lines[2].get_color() == "0.45"
+    # No mark of one order stands on a mark of another.
+    marked = [{line.get_markevery()[0] + k * line.get_markevery()[1] for k in range(6)} for line in lines[:2]]
+    assert not marked[0] & marked[1]
     with pytest.raises(ValueError, match=r"share must be in \[0, 1\], got 0.0 to 2.0"):
         erasure_figure(erasures.assign(share=erasures["share"] * 2))
     with pytest.raises(ValueError, match="two rows for one order and share"):
         erasure_figure(pd.concat([erasures, erasures]))
+
+
+def test_wide_intervals_do_not_flatten_the_lines_of_erasure(erasures):
+    wide = erasures.assign(ci_low=erasures["estimate"] - 12, ci_high=erasures["estimate"] + 12)
+    low, high = erasure_figure(wide).axes[0].get_ylim()
+    assert -0.1 < low <= 0
+    assert 1 <= high < 1.2
+
+
+def test_erasure_panels_are_told_apart_by_all_that_differs(erasures):
+    swept = pd.concat(
+        [erasures.assign(normalizer="softmax", temperature=temperature) for temperature in (0.5, 1.0)],
+        ignore_index=True,
+    )
+    figure = erasure_figure(swept, width=TWO_COLUMNS)
+    titles = [axes.get_title().replace("\n", " ").replace("\u00a0", " ") for axes in figure.axes]
+    assert sorted(titles) == [
+        f"{encoder} + additive temperature {temperature}"
+        for encoder in ("BiLSTM", "MLP")
+        for temperature in ("0.5", "1")
+    ]
+    assert figure.get_suptitle() == "sst2, softmax"
 
 
 def test_agreement_is_drawn_with_what_it_is_read_against(agreement, check_layout):

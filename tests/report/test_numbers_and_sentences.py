@@ -89,7 +89,7 @@ def test_text_of_a_number_is_within_half_a_digit(value, digits):
 def test_agreement_sentence():
     assert sentence(pd.DataFrame([ROW])) == (
         "Over 4 seeds and 2,693 instances, tau-b between attention and pointwise informativeness was "
-        "0.31 [0.28, 0.34] (partner null 0.02, p = .001)."
+        "0.31 [0.28, 0.34] (partner null 0.02, one-sided p = .001)."
     )
 
 
@@ -242,3 +242,34 @@ def test_rows_of_the_statistics_are_sentences():
     assert sentence({**claim, "n_data": pd.NA}, "claim").startswith(
         "“It differs” is supported: over 8 seeds and 600 instances of sst2, the mean difference was 0.12 [0.05"
     )
+
+
+ERASURE = {"estimand": "erasure", "measure": "area", "order": "informativeness minus attention", "output": "prediction"}
+ERASURE |= {"state": "hidden", "n_seeds": 3, "n_instances": 600}
+
+
+@pytest.mark.parametrize(
+    ("interval", "words"),
+    [
+        ((0.03, 0.02, 0.05), "sooner than"),
+        ((-0.1, -0.15, -0.04), "later than"),
+        ((0.01, -0.02, 0.04), "neither clearly sooner nor clearly later than"),
+        ((0.01, np.nan, np.nan), "neither clearly sooner nor clearly later than"),
+    ],
+)
+def test_erasure_is_sooner_or_later_where_the_interval_says_so(interval, words):
+    row = ERASURE | dict(zip(("estimate", "ci_low", "ci_high"), interval, strict=True))
+    text = sentence(row, "erasure")
+    start = "Over 3 seeds and 600 instances, erasing positions in the order of pointwise informativeness changed the "
+    assert text.startswith(f"{start}prediction {words} erasing in attention's own: the difference of the areas")
+    assert text.endswith(f"was {format_interval(*interval)}.")
+
+
+def test_erasure_in_other_orders_and_undefined():
+    row = ERASURE | {"estimate": -0.1, "ci_low": -0.2, "ci_high": -0.05}
+    assert "in a random order changed" in sentence(row | {"order": "random minus attention", "output": ""}, "erasure")
+    assert "in the order of some thing (output: label) changed the prediction later" in sentence(
+        row | {"order": "some_thing minus attention", "output": "label"}, "erasure"
+    )
+    undefined = row | {"estimate": np.nan, "ci_low": np.nan, "ci_high": np.nan, "reason": "no head"}
+    assert sentence(undefined, "erasure").endswith("cannot be compared with erasing in attention's own: no head.")

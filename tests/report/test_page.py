@@ -251,3 +251,13 @@ def test_what_comes_first_and_what_is_folded(profile, tmp_path):
 
 def test_a_minus_is_no_hyphen():
     assert _minus("tau-b -0.02 [-.15, 0.1] of x-1 and 3-5") == "tau-b −0.02 [−.15, 0.1] of x-1 and 3-5"
+
+
+def test_a_figure_of_one_column_is_not_blown_up():
+    def width(inches):
+        svg = f'<svg width="{72 * inches}pt" height="10pt" xmlns="http://www.w3.org/2000/svg"></svg>'
+        text = render_html(HtmlPage("t", figures=[HtmlFigure(svg, "f")]))
+        return int(re.search(r'<img src="[^"]*" width="(\d+)"', text)[1])
+
+    assert width(6.9) == width(12) == 928
+    assert width(3.3) == round(928 * 3.3 / 6.9)

@@ -61,3 +61,16 @@ def test_what_has_no_range_is_refused():
         range_sentence(ROWS.head(0), LABELS)
     with pytest.raises(ValueError, match=r"lacks \['score'\]"):
         range_sentence(ROWS, ["score"])
+
+
+def test_a_range_of_areas_says_what_they_are_less_of():
+    rows = pd.DataFrame(
+        {"estimand": "erasure", "measure": "area", "order": "random minus attention", "n_seeds": 3, "output": ""}
+        | {"encoder": ["mlp", "cnn"], "estimate": [-0.2, -0.1], "ci_low": [-0.3, -0.2], "ci_high": [-0.1, 0.0]}
+    )
+    assert range_sentence(rows, ["encoder"]) == (
+        "Over 3 seeds, the area under the curve of erasing in a random order less that of attention's own was lowest "
+        "at -0.20 [-0.30, -0.10] (mlp) and highest at -0.10 [-0.20, 0.00] (cnn)."
+    )
+    one = rows.head(1).assign(n_instances=9)
+    assert range_sentence(one, ["encoder"]) == sentence(one, "erasure")

@@ -51,6 +51,8 @@ from mi_attention.statistics import (
 from tests.statistics import simulators as sim
 
 ALPHA, LEVEL = 0.05, 0.95
+# Of what is no bound by construction; six seeds can reject .031 at most.
+LEAST = 0.02
 Rng = np.random.Generator
 MARKER = "<!-- below: written by python -m tests.statistics.calibration REPLICATES WORKERS -->"
 
@@ -63,11 +65,12 @@ class Case:
         procedure: What is tested.
         design: The truth.
         draw: One replicate: a p for ``level`` and ``power``; (estimate, low, high) for ``coverage``.
-        kind: ``level`` must reject at most 5 %, ``coverage`` must hold 93 to 97 %, ``power`` must reject at least
-            ``bound``; ``labelled`` ones are shown beside better ones and must stay where their label says.
+        kind: ``level`` must reject at most 5 % and not next to never, ``coverage`` must hold 93 to 97 %, ``power`` must
+            reject at least ``bound``; ``labelled`` ones are shown beside better ones and must stay where their label
+            says.
         truth: What the interval must cover; None for the mean of the estimates (the expected value at this N).
         bound: Least power; for ``labelled`` the (low, high) that the label says.
-        conservative: Intervals that may cover more than 97 %, and why.
+        conservative: Intervals that may cover more than 97 %, p that may reject next to never, and why.
         cost: Divisor of the replicates of expensive cases.
         short: Whether the normal suite runs it; the long one runs all.
     """
@@ -83,10 +86,21 @@ class Case:
     short: bool = True
 
     def rate(self, runs: int) -> float:
-        """Share of replicates that reject or cover; an undefined one neither rejects nor covers."""
+        """Share of replicates that reject or cover; an undefined interval does not cover.
+
+        Raises:
+            AssertionError: for a p that is undefined in any replicate, and for one that is above one half in more than
+                three of four replicates of a true null without being conservative by construction: a test that is
+                never defined, or always 1, rejects no true null either.
+        """
         rng = np.random.default_rng(zlib.crc32(f"{self.procedure}; {self.design}".encode()))
         found = np.array([self.draw(rng) for _ in range(runs)], dtype=np.float64)
         if found.ndim == 1:
+            undefined = float(np.isnan(found).mean())
+            assert undefined == 0, f"{self.procedure}, {self.design}: {undefined:.0%} of the p are undefined"
+            lower = float((found <= 0.5).mean())
+            if self.kind == "level" and not self.conservative:
+                assert lower >= 0.25, f"{self.procedure}, {self.design}: only {lower:.0%} of the p are at most one half"
             return float((found <= ALPHA).mean())
         truth = np.nanmean(found[:, 0]) if self.truth is None else self.truth
         return float(((found[:, 1] <= truth) & (truth <= found[:, 2])).mean())
@@ -98,7 +112,8 @@ class Case:
             return 3 * float(np.sqrt(rate * (1 - rate) / runs))
 
         if self.kind == "level":
-            return 0.0, ALPHA + error(ALPHA)
+            low = 0.0 if self.conservative else max(0.0, LEAST - error(LEAST))
+            return low, ALPHA + error(ALPHA)
         if self.kind == "coverage":
             return 0.93 - error(0.93), 1.0 if self.conservative else 0.97 + error(0.97)
         if self.kind == "power":
@@ -144,17 +159,19 @@ def combined(
     return draw
 
 
-def partner(lengths: list[int], seeds: int) -> Callable[[Rng], float]:
+def partner(lengths: list[int], seeds: int, strength: float = 0.0) -> Callable[[Rng], float]:
     def draw(rng: Rng) -> float:
-        information, attention, offsets = sim.pointwise(rng, np.array(lengths), seeds, 0.0)
+        information, attention, offsets = sim.pointwise(rng, np.array(lengths), seeds, strength)
         return partner_null(information, attention, offsets, rng=rng, n_resamples=199).p
 
     return draw
 
 
-def flip(seeds: int, noise: Callable[..., np.ndarray]) -> Callable[[Rng], float]:
+def flip(seeds: int, noise: Callable[..., np.ndarray], effect: float = 0.0) -> Callable[[Rng], float]:
+    """Runs of deviation 1 on both sides, so that a difference of √2 is one deviation of the differences."""
+
     def draw(rng: Rng) -> float:
-        return paired_contrast(noise(rng, seeds), noise(rng, seeds)).p
+        return paired_contrast(noise(rng, seeds) + np.sqrt(2) * effect, noise(rng, seeds)).p
 
     return draw
 
@@ -206,26 +223,55 @@ def wilcoxon(rng: Rng) -> float:
     return float(table["p"].iloc[1])
 
 
-def friedman_p(blocks: int, cells: int, levels: int) -> Callable[[Rng], float]:
+def friedman_p(blocks: int, cells: int, levels: int, step: float = 0.0) -> Callable[[Rng], float]:
+    """``levels`` whole numbers at random, with ties; normal values ``step`` apart from cell to cell for 0."""
+
     def draw(rng: Rng) -> float:
-        values = rng.standard_normal((blocks, 1)) + rng.integers(0, levels, (blocks, cells))
+        noise = rng.integers(0, levels, (blocks, cells)) if levels else rng.standard_normal((blocks, cells))
+        values = rng.standard_normal((blocks, 1)) + noise + step * np.arange(cells)
         return float(friedman(values, rng=rng, n_resamples=199)["p"].iloc[0])
 
     return draw
 
 
-def model(seeds: int, instances: int, *, p: bool) -> Callable[[Rng], float | tuple[float, float, float]]:
-    """The factor of a 2-cell design with runs and instances both varying and no true difference."""
+# Deviations of seeds, seeds within a level of the first factor, runs, instances, instances within a cell, and the rest.
+Effects = tuple[float, float, float, float, float, float]
+OWN: Effects = (0.0, 0.0, 0.1, 0.1, 0.0, 0.2)
+SHARED: Effects = (0.2, 0.1, 0.1, 0.2, 0.0, 0.2)
+MEETING: Effects = (0.2, 0.1, 0.1, 0.2, 0.15, 0.2)
+
+
+def model(
+    encoders: int, scores: int, seeds: int, effects: Effects, term: str, *, p: bool, difference: float = 0.0
+) -> Callable[[Rng], float | tuple[float, float, float]]:
+    """One coefficient of a design of encoders × scores, the second encoder ``difference`` above the others.
+
+    ``term`` is "first", "any" (but the intercept, drawn anew each time) or "slope": then the second factor is numeric,
+    and every seed has a slope of its own.
+    """
+    shape = (encoders, scores, seeds, 20)
+    encoder, score, seed, instance = (axis.ravel() for axis in np.indices(shape))
+    frame = pd.DataFrame({"seed": seed, "instance": instance, "run": np.arange(seed.size) // 20})
+    frame["encoder"] = np.char.add("e", encoder.astype(str))
+    frame["score"] = np.char.add("s", score.astype(str)) if term != "slope" else score.astype(float)
 
     def draw(rng: Rng) -> float | tuple[float, float, float]:
-        cells = [sim.crossed(rng, seeds, instances, (0.3, 0.0, 1.0)) for _ in range(2)]
-        common = 0.3 * rng.standard_normal((1, instances))
-        values = np.concatenate([cell + common for cell in cells])
-        run, instance = np.indices(values.shape)
-        frame = pd.DataFrame({"tau": values.ravel(), "run": run.ravel(), "instance": instance.ravel()})
-        frame["attention"] = np.where(frame["run"] < seeds, "a", "b")
-        found = factorial_model(frame, value="tau", factors=["attention"], run="run", instance="instance").iloc[1:]
-        return float(found["p"].iloc[0]) if p else ends(found)
+        parts = ((1, 1, seeds, 1), (encoders, 1, seeds, 1), (*shape[:3], 1), (1, 1, 1, 20), (*shape[:2], 1, 20), shape)
+        values = sum(size * rng.standard_normal(part) for size, part in zip(effects, parts, strict=True))
+        if term == "slope":
+            values = values + 0.1 * rng.standard_normal((seeds, 1)) * np.arange(scores)[:, None, None]
+        values = values + difference * (np.arange(encoders) == 1)[:, None, None, None]
+        found = factorial_model(
+            frame.assign(tau=np.ravel(values)),
+            value="tau",
+            factors=["encoder", "score"],
+            run="run",
+            seed="seed",
+            instance="instance",
+        )
+        place = 1 if term == "first" else int(rng.integers(1, len(found)))
+        row = found[found["quantity"] == "score"] if term == "slope" else found.iloc[[place]]
+        return float(row["p"].iloc[0]) if p else ends(row)
 
     return draw
 
@@ -243,27 +289,27 @@ def equivalent(by_instance: bool) -> Callable[[Rng], float]:
 TEMPERATURES = [0.25, 0.5, 1.0, 2.0, 4.0]
 
 
-def sweep(rng: Rng, seeds: int, instances: int = 0) -> np.ndarray:
-    """(S, 5) or (S, 5, N): no trend, a level of its own for each seed, and at each instance."""
+def sweep(rng: Rng, seeds: int, instances: int = 0, step: float = 0.0) -> np.ndarray:
+    """(S, 5) or (S, 5, N): a level of its own for each seed, and at each instance; (S, 5) rises by ``step``."""
     base = rng.standard_normal((seeds, 1))
     if not instances:
-        return base + rng.standard_normal((seeds, 5))
+        return base + rng.standard_normal((seeds, 5)) + step * np.arange(5)
     at = 0.5 * rng.standard_normal((1, 5, instances))
     return base[:, :, None] + at + 0.5 * rng.standard_normal((seeds, 5, 1)) + rng.standard_normal((seeds, 5, instances))
 
 
-def trend(name: str, seeds: int) -> Callable[[Rng], float | tuple[float, float, float]]:
+def trend(name: str, seeds: int, step: float = 0.0) -> Callable[[Rng], float | tuple[float, float, float]]:
     def draw(rng: Rng) -> float | tuple[float, float, float]:
         if name == "page":
-            return float(page_trend(sweep(rng, seeds), rising=True)["p"].iloc[0])
+            return float(page_trend(sweep(rng, seeds, step=step), rising=True)["p"].iloc[0])
         if name == "page tau":
             return ends(page_trend(sweep(rng, seeds), rising=True))
         if name == "jonckheere":
-            values = np.round(rng.standard_normal(5 * seeds), 1)
+            values = np.round(rng.standard_normal(5 * seeds) + step * np.repeat(np.arange(5), seeds), 1)
             found = jonckheere(np.repeat(TEMPERATURES, seeds), values, rising=False, rng=rng, n_resamples=199)
             return float(found["p"].iloc[0])
         if name == "slope p":
-            return float(theil_sen_slope(TEMPERATURES, sweep(rng, seeds))["p"].iloc[0])
+            return float(theil_sen_slope(TEMPERATURES, sweep(rng, seeds, step=step))["p"].iloc[0])
         if name == "slope":
             return ends(theil_sen_slope(TEMPERATURES, sweep(rng, seeds)))
         if name == "slope by instance p":
@@ -459,7 +505,14 @@ def cases() -> list[Case]:
     level("Wilcoxon signed rank (check)", "normal, S = 8", wilcoxon, cost=4)
     level("sign flip, Holm, any of 6", "shared reference cell, S = 8", family("holm", 6, 8))
     level("sign flip, BH, any of 20", "shared reference cell, S = 12", family("fdr_bh", 20, 12), cost=2)
-    level("sign flip, BY, any of 20", "shared reference cell, S = 12", family("fdr_by", 20, 12), cost=2)
+    level(
+        "sign flip, BY, any of 20",
+        "shared reference cell, S = 12",
+        family("fdr_by", 20, 12),
+        cost=2,
+        conservative="it holds under the worst dependence",
+    )
+    level("sampled sign flip of seed differences", "normal, S = 26", flip(26, normal), cost=10)
     level("sign flip of seed means", "no instance effect, S = 8", contrast_row(0, 8, (0.3, 0.0, 1.0)))
     made.append(
         Case(
@@ -477,8 +530,20 @@ def cases() -> list[Case]:
     level("Friedman by permutation", "8 blocks, 4 cells, ties", friedman_p(8, 4, 3))
     level("equivalence at the margin", "crossed, S = 8", equivalent(True))
     level("equivalence at the margin", "seed means, S = 8", equivalent(False))
-    for seeds in (5, 8, 20):
-        level("two-way clustered coefficient", f"2 cells of {seeds} runs", model(seeds, 40, p=True), cost=4)
+    designs_of_runs = {"own": OWN, "shared": SHARED, "shared, cells meet instances differently": MEETING}
+    for encoders, scores in ((2, 3), (3, 5)):
+        for seeds in (3, 5, 8):
+            for name, effects in designs_of_runs.items():
+                level(
+                    "factorial model, a coefficient at random",
+                    f"{encoders * scores} cells, {seeds} seeds, seed effects {name}",
+                    model(encoders, scores, seeds, effects, "any", p=True),
+                    cost=4 if scores == 3 else 8,
+                    short=seeds == 5 and name == "shared" and scores == 3,
+                )
+    for seeds in (3, 8):
+        draw = model(2, 3, seeds, SHARED, "slope", p=True)
+        level("factorial model, a slope", f"6 cells, {seeds} seeds, each with its own", draw, cost=4, short=False)
     for name, label in (
         ("page", "Page's trend"),
         ("jonckheere", "Jonckheere-Terpstra, ties"),
@@ -489,7 +554,9 @@ def cases() -> list[Case]:
         ("turning, flat", "non-monotone"),
         ("turning, flat at one end", "non-monotone"),
     ):
-        level(label, name.partition(", ")[2] + " S = 8" if label == "non-monotone" else "S = 8", trend(name, 8))
+        ends_differ = "the larger of the p of two ends, 1 where they agree" if label == "non-monotone" else ""
+        design = name.partition(", ")[2] + " S = 8" if label == "non-monotone" else "S = 8"
+        level(label, design, trend(name, 8), conservative=ends_differ)
 
     def cover(procedure: str, design: str, draw: object, **options: object) -> None:
         made.append(Case(procedure, design, draw, "coverage", **options))  # type: ignore[arg-type]
@@ -565,8 +632,15 @@ def cases() -> list[Case]:
     cover("Theil-Sen slope, t over seeds", "S = 8", trend("slope", 8))
     cover("Theil-Sen slope by instance, crossed", "S = 8", trend("slope by instance", 8))
     cover("mean tau of value and temperature", "S = 8", trend("page tau", 8))
-    for seeds in (8, 20):
-        cover("two-way clustered interval", f"2 cells of {seeds} runs", model(seeds, 40, p=False), cost=4)
+    for seeds in (3, 5, 8):
+        for name, effects in (("own", OWN), ("shared", SHARED)):
+            cover(
+                "factorial model, interval of a coefficient at random",
+                f"6 cells, {seeds} seeds, seed effects {name}",
+                model(2, 3, seeds, effects, "any", p=False),
+                cost=4,
+                short=False,
+            )
     for kind, label in (
         ("narrow", "P(concordant), narrow gaps"),
         ("wide", "P(concordant), wider gaps"),
@@ -587,6 +661,20 @@ def cases() -> list[Case]:
         )
     )
     made.append(Case("joint circular shifts", "P1, strength .8, T = 40, S = 4", power_of(0.8), "power", bound=0.7))
+    for procedure, design, draw, bound in (
+        ("partner null", "correlation .2 beyond position, 40 instances, 3 seeds", partner([6] * 40, 3, 0.2), 0.8),
+        ("sign flip of seed differences", "d_z 1.2, S = 8", flip(8, normal, 1.2), 0.75),
+        ("sampled sign flip of seed differences", "d_z .6, S = 26", flip(26, normal, 0.6), 0.75),
+        ("Friedman by permutation", ".7 deviations a cell, 6 blocks, 5 cells", friedman_p(6, 5, 0, 0.7), 0.85),
+        ("Page's trend", ".4 deviations a step, S = 8", trend("page", 8, 0.4), 0.8),
+        ("Jonckheere-Terpstra, ties", ".4 deviations a step, S = 8", trend("jonckheere", 8, -0.4), 0.8),
+        ("Theil-Sen slope, sign flip", ".6 deviations a step, S = 8", trend("slope p", 8, 0.6), 0.75),
+    ):
+        made.append(Case(procedure, design, draw, "power", bound=bound, cost=10 if "sampled" in procedure else 1))
+    draw = model(2, 3, 8, SHARED, "first", p=True, difference=0.25)
+    made.append(
+        Case("factorial model, a main effect", "difference .25, 6 cells, 8 seeds", draw, "power", bound=0.75, cost=4)
+    )
     return made
 
 
@@ -611,7 +699,7 @@ def markdown(found: list[tuple[Case, int, float]]) -> str:
         for case, runs, rate in found:
             if case.kind == kind:
                 low, high = case.limits(runs)
-                allowed = f"{max(low, 0):.3f} to {min(high, 1):.3f}"
+                allowed = f"{max(low, 0):.3f} to {high:.3f}" if high < 1 else f"at least {low:.3f}"
                 lines.append(f"| {case.procedure} | {case.design} | {rate:.3f} | {runs} | {allowed} |")
     return "\n".join(lines) + "\n"
 

@@ -32,6 +32,20 @@ def test_rank_invariance_and_seed() -> None:
     assert friedman(values, rng=3).equals(friedman(again, rng=3))
 
 
+def test_orders_of_roundings_are_none() -> None:
+    level = np.random.default_rng(4).random((8, 1)) + 1
+    values = level + np.arange(4) * np.spacing(1.0)
+    assert (np.diff(values, axis=1) > 0).all(), "rounding must make them differ, or this tests nothing"
+    before = values.copy()
+    found = friedman(values, rng=0).iloc[0]
+    assert np.isnan(found["p"])
+    assert found["reason"] == "no block orders the cells"
+    np.testing.assert_array_equal(values, before)
+    # Small beside other blocks is no rounding beside its own.
+    scales = np.array([[1e-20], [1.0], [1e20]])
+    assert friedman(scales * [1.0, 2.0, 3.0], rng=0)["estimate"].iloc[0] == pytest.approx(1)
+
+
 def test_too_few_and_undefined_blocks() -> None:
     values = np.random.default_rng(3).standard_normal((3, 3))
     # Two blocks of three cells agree by chance in 1 of 6.

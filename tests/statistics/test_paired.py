@@ -38,6 +38,23 @@ def test_many_seeds_are_sampled_with_a_generator() -> None:
         sign_flip_p(longer)
 
 
+def test_a_contrast_of_many_seeds_says_that_its_patterns_were_sampled() -> None:
+    rng = np.random.default_rng(5)
+    first, second = rng.standard_normal((2, 24))
+    exact = paired_contrast(first, second)
+    assert exact.test.startswith("exact sign flip")
+    assert exact.smallest_p == 2**-23
+    # A seed without a difference changes no pattern's sum.
+    sampled = paired_contrast(np.append(first, 1.0), np.append(second, 1.0))
+    assert sampled.test == "sampled sign flip of the mean difference, two-sided"
+    assert sampled.p == pytest.approx(exact.p, abs=0.005)
+    assert sampled.p == paired_contrast(np.append(first, 1.0), np.append(second, 1.0)).p
+    # Nothing is further out than thirty equal differences: the smallest p there is.
+    far = paired_contrast(np.arange(30.0) / 1e3 + 1, np.zeros(30))
+    assert far.p == far.smallest_p == 1 / 100_000
+    assert holm_family({"many": sampled, "far": far}, family="F")["p_adjusted"].iloc[1] == 2 / 100_000
+
+
 def test_contrast_equals_paired_t_interval() -> None:
     first, second = np.random.default_rng(1).standard_normal((2, 8))
     found = paired_contrast(first, second)

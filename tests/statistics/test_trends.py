@@ -88,6 +88,37 @@ def test_a_curved_course_that_does_not_turn_is_no_turn() -> None:
     assert np.isnan(last["estimate"])
 
 
+def test_trends_of_roundings_are_none() -> None:
+    # Every column one rounding above the last: ranks in perfect order, of nothing.
+    level = np.random.default_rng(6).random((8, 1)) + 1
+    values = level + np.arange(4) * np.spacing(1.0)
+    assert (np.diff(values, axis=1) > 0).all(), "rounding must make them differ, or this tests nothing"
+    page = page_trend(values, rising=True).iloc[0]
+    assert np.isnan(page["p"])
+    assert page["reason"]
+    flat = jonckheere(np.tile(AT, 2), 1 + np.tile(np.arange(4), 2) * np.spacing(1.0), rising=True, rng=0).iloc[0]
+    assert np.isnan(flat["p"])
+    assert flat["reason"] == "fewer than two temperatures or values"
+    for table in (theil_sen_slope(AT, values), curvature(AT, values).iloc[:3]):
+        assert (table["estimate"] == 0).all()
+        assert (table["p"] == 1).all()
+    # A line has no curvature, whatever the rounding of its fit.
+    line = curvature(AT, level + LOG * np.arange(1, 9)[:, None]).iloc[0]
+    assert (line["estimate"], line["p"]) == (0, 1)
+    nothing = page_trend(np.full((3, 4), np.nan), rising=True).iloc[0]
+    assert np.isnan(nothing["p"])
+    assert nothing["reason"]
+    assert jonckheere([], [], rising=True, rng=0)["reason"].iloc[0]
+    assert np.isnan(theil_sen_slope(AT, np.empty((0, 4)))["p"].iloc[0])
+
+
+def test_slopes_of_many_seeds_have_a_p_that_sampling_can_reach() -> None:
+    many = theil_sen_slope(AT, LOG + np.random.default_rng(7).standard_normal((25, 4)) / 10).iloc[0]
+    assert many["p"] == many["smallest_p"] == 1 / 100_000
+    assert many["test"].startswith("sampled sign flip")
+    assert theil_sen_slope(AT, runs(1.0)).iloc[0]["test"].startswith("exact sign flip")
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

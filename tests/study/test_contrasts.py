@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,8 +11,12 @@ import pytest
 from mi_attention.study.config import StudyConfig
 from mi_attention.study.contrasts import contrasts_of
 from mi_attention.study.declared import declare, family_content
+from mi_attention.study.groups import GROUP_COLUMNS
+from mi_attention.study.store import CellStore
 from mi_attention.study.tables import StudyTables
 
+# Of runs that have no value of single instances.
+NOWHERE = CellStore("nowhere")
 SEEDS = list(range(8))
 SCORES = ("additive", "deep", "scaled_dot")
 
@@ -76,7 +82,7 @@ def first_rows(found):
 
 def test_differences_are_paired_by_seed_and_corrected_within_the_family(tmp_path):
     one = study(where={"encoder": "mlp"})
-    found = first_rows(contrasts_of(one, tables(), declare(one, tmp_path, 0)))
+    found = first_rows(contrasts_of(one, tables(), declare(one, tmp_path, 0), NOWHERE))
     assert list(found.index) == ["additive − deep", "additive − scaled_dot"]
     clear, none = found.iloc[0], found.iloc[1]
     assert clear["estimate"] == pytest.approx(0.2)
@@ -96,7 +102,7 @@ def test_differences_are_paired_by_seed_and_corrected_within_the_family(tmp_path
 
 def test_averaging_is_seed_by_seed():
     one = study(average=["encoder"], contrasts=[["additive", "scaled_dot"]])
-    found = contrasts_of(one, tables(), [])
+    found = contrasts_of(one, tables(), [], NOWHERE)
     row = found.iloc[0]
     expected = [
         np.mean(
@@ -110,10 +116,10 @@ def test_averaging_is_seed_by_seed():
 
 
 def test_other_outputs_and_tables_by_name():
-    label = contrasts_of(study(output="label", where={"encoder": "mlp"}), tables(), [])
+    label = contrasts_of(study(output="label", where={"encoder": "mlp"}), tables(), [], NOWHERE)
     assert label.iloc[0]["output"] == "label"
     assert label.iloc[0]["estimate"] == pytest.approx(0.4)
-    skew = contrasts_of(study(estimand="concentration", where={"encoder": "mlp"}), tables(), [])
+    skew = contrasts_of(study(estimand="concentration", where={"encoder": "mlp"}), tables(), [], NOWHERE)
     assert skew.iloc[0]["measure"] == "normalized_skew"
     assert skew.iloc[0]["estimate"] == pytest.approx(0.4)
 
@@ -124,27 +130,29 @@ def test_equivalence_needs_the_whole_interval_inside_the_margin():
     noisy = tables()
     rng = np.random.default_rng(0)
     noisy.seeds["estimate"] += rng.normal(0, 0.01, len(noisy.seeds))
-    inside = contrasts_of(wide, noisy, []).iloc[0]
+    inside = contrasts_of(wide, noisy, [], NOWHERE).iloc[0]
     assert inside["rejected"] == "yes"
     assert "within ±0.3" in inside["test"]
     assert inside["level"] == pytest.approx(0.9)
     # t tests have no smallest p; that of sign flips would refuse large families at eight seeds.
     assert np.isnan(inside["smallest_p"])
     narrow = study(contrasts=pair, where={"encoder": "mlp"}, test="equivalence", margin=0.1)
-    outside = contrasts_of(narrow, noisy, []).iloc[0]
+    outside = contrasts_of(narrow, noisy, [], NOWHERE).iloc[0]
     assert outside["rejected"] == "no"
     assert outside["margin"] == 0.1
 
 
 def test_an_unfinished_study_says_what_it_cannot_show():
     left_out = {("mlp", "deep", seed) for seed in SEEDS[3:]}
-    found = first_rows(contrasts_of(study(where={"encoder": "mlp"}), tables(left_out), []))
+    found = first_rows(contrasts_of(study(where={"encoder": "mlp"}), tables(left_out), [], NOWHERE))
     row = found.iloc[0]
     assert row["n_seeds"] == 3
     assert row["estimate"] == pytest.approx(0.2005)
     # The other contrast still has eight seeds and could be rejected; nothing is corrected for what is not there.
     assert row["p"] == pytest.approx(2 / 8)
-    nothing = contrasts_of(study(where={"encoder": "mlp"}), StudyTables(*[pd.DataFrame()] * 6, output="prediction"), [])
+    nothing = contrasts_of(
+        study(where={"encoder": "mlp"}), StudyTables(*[pd.DataFrame()] * 6, output="prediction"), [], NOWHERE
+    )
     assert nothing["p_adjusted"].isna().all()
     assert nothing["estimate"].isna().all()
     assert nothing["rejected"].eq("").all()
@@ -160,10 +168,68 @@ def test_a_declaration_does_not_depend_on_what_was_left_at_its_default():
 
 def test_a_late_family_is_exploratory(tmp_path):
     one = study()
-    found = contrasts_of(one, tables(), declare(one, tmp_path, 5))
+    found = contrasts_of(one, tables(), declare(one, tmp_path, 5), NOWHERE)
     assert (found["status"] == "exploratory: declared when 5 cells were finished").all()
 
 
 def test_a_study_without_families_has_no_table():
     plain = StudyConfig.model_validate({"name": "s", "data": [{"name": "digits"}]})
-    assert len(contrasts_of(plain, tables(), [])) == 0
+    assert len(contrasts_of(plain, tables(), [], NOWHERE)) == 0
+
+
+def stored(tmp_path, scores):
+    """Runs whose instances are kept: ``scores`` has a function (seed, instance numbers) → values for every score."""
+    store, runs = CellStore(tmp_path / "cells"), []
+    for score, make in scores.items():
+        for seed in SEEDS:
+            values = make(seed, np.arange(40))
+            frames = [
+                pd.DataFrame({"instance": np.arange(40)[::-1], "value": values[::-1]}).assign(
+                    estimand=estimand, measure=measure, order=order, output=output, state=state
+                )
+                for estimand, measure, order, output, state in (
+                    ("pointwise", "kendall_tau_b", "informativeness", "prediction", "hidden"),
+                    ("pointwise", "kendall_tau_b", "random", "", ""),
+                )
+            ]
+            frames[1]["value"] = 9.0
+            store.write(f"{score}{seed}", {"instances": pd.concat(frames)}, {}, "signature")
+            labels = dict(zip(GROUP_COLUMNS, ("digits", "mlp", score, "softmax", 1.0, "none"), strict=True))
+            runs.append(labels | {"seed": seed, "status": "ok", "key": f"{score}{seed}"})
+    return pd.DataFrame(runs), store
+
+
+def test_both_sides_are_on_the_instances_that_both_have_in_every_seed(tmp_path):
+    def whole(seed, i):
+        return i / 40 + 0.001 * seed
+
+    def holes(seed, i):
+        # As high as the other, but without an order where values are low.
+        return np.where(i < 12, np.nan, whole(seed, i) - 0.01 * (1 + seed % 3))
+
+    runs, store = stored(tmp_path, {"additive": whole, "deep": holes, "scaled_dot": whole})
+    known = replace(tables(), runs=runs)
+    found = first_rows(contrasts_of(study(where={"encoder": "mlp"}), known, [], store))
+    row = found.loc["additive − deep"]
+    assert row["estimate"] == pytest.approx(np.mean([0.01 * (1 + seed % 3) for seed in SEEDS]))
+    assert (row["n_instances"], row["degenerate_share"]) == (28, pytest.approx(0.3))
+    assert found.loc["additive − scaled_dot", "estimate"] == pytest.approx(0.0)
+    rows = contrasts_of(study(where={"encoder": "mlp"}), known, [], store)
+    assert "mean difference (new instances too)" in set(rows["quantity"])
+
+
+def test_over_several_encoders_instances_are_averaged_first(tmp_path):
+    runs, store = stored(tmp_path, {"additive": lambda s, i: i / 40 + s, "deep": lambda s, i: i / 80 + s})
+    other = runs.assign(encoder="bilstm")
+    one = study(average=["encoder"], contrasts=[["additive", "deep"]])
+    row = first_rows(contrasts_of(one, replace(tables(), runs=pd.concat([runs, other])), [], store)).iloc[0]
+    assert row["estimate"] == pytest.approx(np.arange(40).mean() / 80)
+    assert row["n_instances"] == 40
+
+
+def test_a_damaged_cell_is_not_passed_over(tmp_path):
+    runs, store = stored(tmp_path, {"additive": lambda s, i: i / 40, "deep": lambda s, i: i / 80})
+    path = tmp_path / "cells" / "deep3.cell"
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(ValueError, match="deep3"):
+        contrasts_of(study(where={"encoder": "mlp"}), replace(tables(), runs=runs), [], store)

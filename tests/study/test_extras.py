@@ -102,11 +102,12 @@ def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("extras")
     plan = plan_study(study, folder, workers=1)
     assert not run_study(plan, folder).failed
-    return study, collect(plan.cells, CellStore(folder / "cells"))
+    store = CellStore(folder / "cells")
+    return study, collect(plan.cells, store), store
 
 
 def test_every_extra_is_pooled_over_seeds_and_kept_by_seed(finished):
-    _, tables = finished
+    _, tables, _ = finished
     pooled = tables.agreement[tables.agreement["estimand"].isin(EXTRAS)]
     assert set(pooled["estimand"]) == set(EXTRAS)
     label = pooled[(pooled["output"] == "label") | pooled["estimand"].isin(["geometry"])]
@@ -123,7 +124,7 @@ def test_every_extra_is_pooled_over_seeds_and_kept_by_seed(finished):
 
 
 def test_undefined_runs_are_left_out_of_the_interval_and_named(finished):
-    _, tables = finished
+    _, tables, _ = finished
     rows = tables.agreement[
         tables.agreement["n_seeds"].between(2, 5) & (tables.agreement["estimand"] == "preservation")
     ]
@@ -134,10 +135,10 @@ def test_undefined_runs_are_left_out_of_the_interval_and_named(finished):
 
 
 def test_states_that_are_their_embeddings_have_no_gap_in_any_seed_and_families_compare_by_seed(finished):
-    study, tables = finished
+    study, tables, store = finished
     gaps = tables.seeds[(tables.seeds["estimand"] == "contextualisation") & (tables.seeds["encoder"] == "embedding")]
     assert (gaps["estimate"].dropna() == 0).all()
-    contrasts = contrasts_of(study, tables, [])
+    contrasts = contrasts_of(study, tables, [], store)
     first = contrasts[contrasts["quantity"] == "mean difference"].set_index("family")
     assert set(first.index) == {"preservation", "redundancy", "contextualisation"}
     assert (first["n_seeds"] == 6).all()

@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from mi_attention import cli
-from mi_attention.report import REFERENCES, format_number, read_table, to_markdown
+from mi_attention.report import REFERENCES, format_interval, format_number, read_table, to_markdown
 from mi_attention.study.contrasts import contrasts_of
 from mi_attention.study.declared import declarations
 from mi_attention.study.drawings import drawings_of
@@ -90,9 +90,10 @@ def out(folder):
 @pytest.fixture(scope="module")
 def found(out):
     study, plan = load_plan(out)
-    tables = collect(plan.cells, CellStore(out / "cells"))
+    store = CellStore(out / "cells")
+    tables = collect(plan.cells, store)
     declared = tuple(declarations(out))
-    return Findings(study, plan, tables, contrasts_of(study, tables, declared), declared, "signature")
+    return Findings(study, plan, tables, contrasts_of(study, tables, declared, store), declared, "signature")
 
 
 def page_of(found, texts=None):
@@ -116,12 +117,13 @@ def test_everything_is_there_and_the_manifest_knows_it(out):
 
 def test_every_number_of_a_sentence_is_a_number_of_its_table(found):
     page = page_of(found)
-    assert len(page.sentences) == 1 + 1 + 2
+    assert len(page.sentences) == 1 + 1 + 2 * 2
     assert len(page.details) == len(found.summary) == 4
     # The whole agreement table, each number in the format of the tables, and the counts and levels beside it.
     columns = ["estimate", "ci_low", "ci_high", "null_mean", "p", "reliability", "ceiling", "n_seeds", "n_instances"]
     shown = to_markdown(found.agreement[columns]) + to_markdown(found.contrasts[["estimate", "ci_low", "ci_high"]])
     shown += to_markdown(found.contrasts[["p", "p_adjusted", "n_seeds"]])
+    shown += to_markdown(found.causal[["estimate", "ci_low", "ci_high", "n_seeds", "n_instances"]])
     known = set(numbers_in(shown)) | {"95", "0.95"}
     for one in (*page.sentences[1:], *page.details):
         told = numbers_in(one.text)
@@ -130,13 +132,34 @@ def test_every_number_of_a_sentence_is_a_number_of_its_table(found):
 
 
 def test_the_range_names_the_lowest_and_the_highest_of_each_data_set(found):
-    for sentence, data in zip(page_of(found).sentences[-2:], ("planted/keyword", "secret_reviews"), strict=True):
+    for sentence, data in zip(page_of(found).sentences[-4::2], ("planted/keyword", "secret_reviews"), strict=True):
         rows = found.agreement[found.agreement["data"] == data].set_index("score")["estimate"]
         assert f"instances of {data}, tau-b" in sentence.text
         low, high = sentence.text.split("lowest at")[1].split("highest at")
         assert f"({rows.idxmin()})" in low
         assert f"({rows.idxmax()})" in high
         assert low.split()[0] == format_number(rows.min())
+
+
+def test_the_causal_check_stands_beside_every_headline(found, out):
+    page = page_of(found)
+    for sentence, data in zip(page.sentences[-3::2], ("planted/keyword", "secret_reviews"), strict=True):
+        rows = found.causal[found.causal["data"] == data].set_index("score")["estimate"]
+        low, high = sentence.text.split("lowest at")[1].split("highest at")
+        assert low.split()[0] == format_number(rows.min())
+        assert high.split()[0] == format_number(rows.max())
+    said = (out / "report.md").read_text()
+    for detail, (_, row) in zip(page.details, found.causal.iterrows(), strict=True):
+        assert detail.text.count("Over 6 seeds") == 2
+        interval = format_interval(row["estimate"], row["ci_low"], row["ci_high"])
+        assert f"the difference of the areas under the two curves was {interval}" in detail.text
+        assert detail.text in said
+        assert f" {interval} |" in said.split("## In words")[0]
+    columns = page.tables[0].columns
+    for name in ("erasure_information", "erasure_permuted"):
+        place = columns.index(name)
+        assert columns[place : place + 3] == [name, f"{name}_low", f"{name}_high"]
+    assert "ceiling" in columns
 
 
 def test_a_declared_contrast_has_a_verdict_and_a_claim_in_words_none(found):
@@ -267,7 +290,7 @@ def test_the_methods_are_of_what_was_used(out, found):
     methods = methods_of(found)
     assert methods.undescribed == ("data: secret_reviews",)
     assert methods.text.startswith("The data are generated sequences with one keyword and secret reviews.")
-    for words in ("scaled dot-product", "exact sign-flip tests", "Holm's correction", "another instance", "erasure"):
+    for words in ("scaled dot-product", "sign-flip tests of paired differences", "Holm's correction", "another instance", "erasure"):
         assert words in methods.text
     for words in ("bidirectional", "entmax", "circular shifts", "bias-corrected", "nearest neighbours"):
         assert words not in methods.text
@@ -292,12 +315,12 @@ def test_what_an_earlier_run_left_is_removed(found, out, tmp_path):
 
 @pytest.mark.skipif(shutil.which("pdflatex") is None or shutil.which("bibtex") is None, reason="no TeX is installed")
 def test_a_paper_compiles(out, tmp_path):
-    for name in ("numbers", "methods", "summary", "controls", "contrasts"):
+    for name in ("numbers", "methods", "summary", "controls", "erasure", "contrasts"):
         shutil.copy(out / f"{name}.tex", tmp_path)
     shutil.copy(out / "references.bib", tmp_path)
     (tmp_path / "paper.tex").write_text(
         "\\documentclass[twocolumn]{article}\\usepackage{booktabs}\\usepackage[round]{natbib}\\input{numbers}\n"
-        "\\begin{document}\\input{summary}\\input{controls}\\input{contrasts}\n\\input{methods}\n\n"
+        "\\begin{document}\\input{summary}\\input{controls}\\input{erasure}\\input{contrasts}\n\\input{methods}\n\n"
         "\\miPlantedKeywordAdditiveTauInterval{} ($p$ \\differenceScoresAdditiveScaledDotP{}), "
         "Tables~\\ref{tab:outputs} and~\\ref{tab:outputs-contrasts}.\n"
         "\\bibliographystyle{plainnat}\\bibliography{references}\\end{document}\n"

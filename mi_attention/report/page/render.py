@@ -22,10 +22,13 @@ from markupsafe import Markup
 from mi_attention.report.atomic import write_text
 from mi_attention.report.page.model import HtmlFigure, HtmlPage
 from mi_attention.report.page.table import page_table
+from mi_attention.report.style import TWO_COLUMNS
 
 __all__ = ["render_html", "write_html"]
 
 SCRIPTS = ("tables.js", "instances.js")
+# Pixels of a figure across both columns, as the style has it, and points of an inch.
+FIGURE, POINTS = 928, 72
 # As wide as any size it is replaced by, so that stating the size does not change it.
 SIZE_MARK = "@@@@@@@@@"
 _UNSAFE = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
@@ -55,7 +58,7 @@ def render_html(page: HtmlPage) -> str:
     text = environment.get_template("page.html.jinja").render(
         page=page,
         tables=[page_table(table) for table in page.tables],
-        figures=[(figure, _image(figure)) for figure in page.figures],
+        figures=[(figure, _image(figure), _width(figure)) for figure in page.figures],
         policy=_policy(style, script),
         style=Markup(style),
         script=Markup(script),
@@ -118,6 +121,13 @@ def _image(figure: HtmlFigure) -> str:
     """The SVG as the address of an image; a reader without the font of the figures gets one as wide."""
     svg = figure.svg.replace("'DejaVu Sans'", "'DejaVu Sans', Verdana")
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode('utf-8')).decode('ascii')}"
+
+
+def _width(figure: HtmlFigure) -> int:
+    """Pixels, so that the type of all figures is of one size; one that does not state its width has all the room."""
+    found = re.search(r'<svg[^>]*\swidth="([\d.]+)pt"', figure.svg)
+    share = min(1.0, float(found[1]) / (POINTS * TWO_COLUMNS)) if found else 1.0
+    return round(FIGURE * share)
 
 
 def _megabytes(size: int) -> str:
