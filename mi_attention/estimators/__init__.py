@@ -33,8 +33,8 @@ free sign learn from features of fits that saw none of the rows they are tested 
 the frame in which subspaces are compared).
 
 **Measured** at d = 128, N = 2000 on designs with known information (``tests/benchmarks/accuracy.py``), 20 positions
-from 0 to .75 H(Y), five draws on which nothing was tuned; mean Kendall tau of ``nats`` with the truth / mean RMSE in
-nats / coverage of the 95 % interval (``results/accuracy/required.md``):
+from 0 to .75 H(Y), draws 201 to 205; mean Kendall tau of ``nats`` with the truth / mean RMSE in nats / coverage of the
+95 % interval (``results/accuracy/required.md``):
 
 ===================================== ================= =================
 design                                2 classes         4 classes
@@ -75,15 +75,17 @@ is the oracle approximating one, which needs no fourth moments and did as well a
 **Failure modes**
 
 - The probe sees class differences in mean and covariance, and what quadratic functions of a few coordinates make of
-  them. At 2000 rows of 128 columns classes that differ in covariance alone read 0 below about .05 nats (2 classes) or
-  .11 (4 classes); single states of classes of three components read as little as half of what they hold, and four
-  classes of very different spread .8.
+  them. At 2000 rows of 128 columns classes that differ in covariance alone (XOR) are found from .08 nats (2 classes)
+  or .16 (4 classes) beside positions that differ in mean, and from .14 or .27 among four kinds of signal
+  (``results/accuracy/required_detection.csv``); single states of classes of three components read as little as half of
+  what they hold, and four classes of very different spread .8.
 - Weak information is lost in few rows: at N = 500, d = 256 less than about .1 nats reads as nothing.
 - ``nats`` uses the in-sample likelihood to estimate the bias; it is not a bound. Report ``lower_bound`` beside it.
 - Nearest neighbours in high dimension stay far too low (half a nat at d = 128, whatever N). Principal components before
   them throw away the directions of small variance that carry the label.
-- A float output with many values is refused by classifiers: use ``Copula`` or ``Regression``, or bin it at quantiles
-  you declare.
+- Floats of more than 20 values, whole or not, are a continuous output and refused by classifiers: use ``Copula`` or
+  ``Regression``, or bin them at quantiles you declare. More classes than that must be integers or names; amounts in
+  integers go to ``Copula`` as floats.
 
 References: Kraskov, Stögbauer, Grassberger (2004); Chen et al. (2010); Ross (2014); Gao et al. (2017); Xu et al.
 (2020).
@@ -103,6 +105,7 @@ from mi_attention.estimators.ksg import KSG
 from mi_attention.estimators.labels import ClassLabels, as_classes, class_entropy
 from mi_attention.estimators.levels import level_standard_error
 from mi_attention.estimators.mixture import Mixture
+from mi_attention.estimators.neighbours import HighDimensionWarning
 from mi_attention.estimators.neural import Neural
 from mi_attention.estimators.npeet import NPEET
 from mi_attention.estimators.permutation import (
@@ -135,6 +138,7 @@ __all__ = [
     "FixedLabelsError",
     "Gaussian",
     "HalfValues",
+    "HighDimensionWarning",
     "Interval",
     "Mixture",
     "Neural",

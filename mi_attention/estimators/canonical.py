@@ -7,13 +7,21 @@ correlations do not read as dependence.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mi_attention.interface import IntArray
 
-__all__ = ["RIDGES", "CanonicalCoordinates", "best_ridge", "canonical_maps", "cross_fit_canonical", "pair_log_ratio"]
+__all__ = [
+    "RIDGES",
+    "CanonicalCoordinates",
+    "best_ridge",
+    "canonical_maps",
+    "cross_fit_canonical",
+    "held_out_log_ratio",
+]
 
 Matrix = NDArray[np.float64]
 
@@ -21,6 +29,11 @@ Matrix = NDArray[np.float64]
 RIDGES = (1e-6, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 # Correlations are kept this far from 1: the log ratio of a held-out row must stay finite.
 CORRELATION_LIMIT = 1 - 1e-9
+# A squared correlation of n rows is believed as far as n ρ² exceeds what chance gives: 1 for a single pair, more for
+# the largest of several, up to two standard errors.
+CHANCE = (1.0, 4.0)
+# Of unit scale; fits of a few rows that agree must stay finite.
+SMALLEST_VARIANCE = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +56,8 @@ def canonical_maps(
     (x_values, x_vectors), (y_values, y_vectors) = np.linalg.eigh(xx), np.linalg.eigh(yy)
     found = []
     for ridge in ridges:
-        whiten_x = x_vectors / np.sqrt(np.maximum(x_values, 0) + ridge * x_values.mean())
-        whiten_y = y_vectors / np.sqrt(np.maximum(y_values, 0) + ridge * y_values.mean())
+        whiten_x = x_vectors / np.sqrt(np.maximum(x_values, 0) + ridge * max(x_values.mean(), SMALLEST_VARIANCE))
+        whiten_y = y_vectors / np.sqrt(np.maximum(y_values, 0) + ridge * max(y_values.mean(), SMALLEST_VARIANCE))
         left, _, right = np.linalg.svd(whiten_x.T @ xy @ whiten_y, full_matrices=False)
         found.append((whiten_x @ left[:, :pairs], whiten_y @ right.T[:, :pairs]))
     return found
@@ -55,8 +68,9 @@ def cross_fit_canonical(
 ) -> CanonicalCoordinates:
     """Coordinates of each row from directions fitted on the other folds.
 
-    Directions of different fits are turned onto those of all rows by one rotation of x and y together, fitted on
-    the training rows: pairs of similar strength swap order and sign from fit to fit.
+    Pair i of a fold is the i-th strongest of its own fit; nothing of a fold is matched to fits that saw its rows. The
+    sign of a pair is arbitrary and may change from fold to fold, but its two directions share it: the correlation of a
+    pair means the same in every fold, where that of two pairs, and the mean of a coordinate, do not.
 
     Args:
         x: ``(n, d)`` of about unit scale.
@@ -65,68 +79,111 @@ def cross_fit_canonical(
         ridges: Degrees of shrinkage, L of them.
         pairs: r, at most min(d, dy); None for all.
     """
+    sums = _Sums(x, y, fold)
     pairs = min(x.shape[1], y.shape[1], pairs or x.shape[1])
-    n = len(x)
-    sums_x, sums_y = x.sum(axis=0), y.sum(axis=0)
-    total_xx, total_yy, total_xy = x.T @ x, y.T @ y, x.T @ y
-    whole = canonical_maps(*_covariances(n, sums_x, sums_y, total_xx, total_yy, total_xy), ridges, pairs)
-    found_x, found_y = np.empty((2, len(ridges), n, pairs))
-    for index in range(int(fold.max()) + 1):
+    found_x, found_y = np.empty((2, len(ridges), len(x), pairs))
+    for index in range(sums.parts):
         held = fold == index
-        a, b = x[held], y[held]
-        count = n - len(a)
-        mean_x, mean_y = (sums_x - a.sum(axis=0)) / count, (sums_y - b.sum(axis=0)) / count
-        covariances = _covariances(
-            count, count * mean_x, count * mean_y, total_xx - a.T @ a, total_yy - b.T @ b, total_xy - a.T @ b
-        )
-        xx, yy, _ = covariances
-        for level, (map_x, map_y) in enumerate(canonical_maps(*covariances, ridges, pairs)):
-            likeness = map_x.T @ xx @ whole[level][0] + map_y.T @ yy @ whole[level][1]
-            left, _, right = np.linalg.svd(likeness)
-            turn = left @ right
-            found_x[level, held] = (a - mean_x) @ map_x @ turn
-            found_y[level, held] = (b - mean_y) @ map_y @ turn
+        mean_x, mean_y, maps = sums.fit_without((index,), ridges, pairs)
+        for level, (map_x, map_y) in enumerate(maps):
+            found_x[level, held] = (x[held] - mean_x) @ map_x
+            found_y[level, held] = (y[held] - mean_y) @ map_y
     return CanonicalCoordinates(x=found_x, y=found_y)
 
 
-def pair_log_ratio(x: Matrix, y: Matrix, owner: IntArray) -> Matrix:
+def best_ridge(coordinates: CanonicalCoordinates) -> int:
+    """Index of the ridge whose out-of-fold pairs hold most Gaussian information."""
+    moments = [_moments(x, y) for x, y in zip(coordinates.x, coordinates.y, strict=True)]
+    return int(np.argmax([_PairGaussian(each, coordinates.x.shape[1]).score for each in moments]))
+
+
+def held_out_log_ratio(x: Matrix, y: Matrix, fold: IntArray, nest: IntArray, independent: int) -> Matrix:
     """``(n, r)`` Gaussian log density ratio log q(x_i, y_i) − log q(x_i) − log q(y_i) of each pair, in nats.
 
-    Means, scales and correlations come from the rows with another owner. Squared correlations are shrunk by what
-    chance alone gives, ρ² ← max(0, (n ρ² − 1)/(n − 1)), so that a pair without dependence adds nothing.
+    Nothing in q has seen the row. Its directions come from the other folds; ridge, scales and correlations from the
+    rows of other nests, with coordinates of maps fitted without either nest. Were those coordinates of maps that
+    saw the held row, chance would make them anti-correlated with it, and that would read as information. Squared
+    correlations are shrunk by what chance gives, ρ² ← max(0, (n ρ² − c)/(n − c)) with c = min(4, 1 + 2 log r), and
+    negative correlations are 0, so that pairs without dependence add about nothing.
 
     Args:
-        x: ``(n, r)`` coordinates.
-        y: ``(n, r)`` coordinates.
-        owner: ``(n,)`` nested fold of each row.
+        x: ``(n, d)`` of about unit scale.
+        y: ``(n, dy)`` of about unit scale.
+        fold: ``(n,)`` which fold holds a row out; by group where rows share groups.
+        nest: ``(n,)`` at least three nests, each of whole folds.
+        independent: Number of groups, or of rows without groups.
     """
-    ratio = np.empty_like(x)
-    for index in range(int(owner.max()) + 1):
-        held = owner == index
-        train_x, train_y = x[~held], y[~held]
-        centre_x, centre_y = train_x.mean(axis=0), train_y.mean(axis=0)
-        scale_x, scale_y = np.maximum(train_x.std(axis=0), 1e-12), np.maximum(train_y.std(axis=0), 1e-12)
-        rho = ((train_x - centre_x) * (train_y - centre_y)).mean(axis=0) / (scale_x * scale_y)
-        count = len(train_x)
-        size = np.sqrt(np.maximum(0.0, (count * rho**2 - 1) / (count - 1)))
-        rho = np.sign(rho) * np.minimum(size, CORRELATION_LIMIT)
-        a, b = (x[held] - centre_x) / scale_x, (y[held] - centre_y) / scale_y
-        rest = 1 - rho**2
-        ratio[held] = -0.5 * np.log(rest) - (rho**2 * (a**2 + b**2) - 2 * rho * a * b) / (2 * rest)
+    pairs = min(x.shape[1], y.shape[1])
+    by_fold, by_nest = _Sums(x, y, fold), _Sums(x, y, nest)
+    # Per held nest and ridge: sums over the rows of the other nests.
+    moments = np.zeros((by_nest.parts, len(RIDGES), 4, pairs))
+    for first, second in combinations(range(by_nest.parts), 2):
+        mean_x, mean_y, maps = by_nest.fit_without((first, second), RIDGES, pairs)
+        for held, other in ((first, second), (second, first)):
+            a, b = x[nest == other] - mean_x, y[nest == other] - mean_y
+            for level, (map_x, map_y) in enumerate(maps):
+                moments[held, level] += _moments(a @ map_x, b @ map_y)
+    ratio = np.empty((len(x), pairs))
+    for index in range(by_nest.parts):
+        count = independent * float(moments[index, 0, 0, 0]) / len(x)
+        gaussians = [_PairGaussian(each, count) for each in moments[index]]
+        best = int(np.argmax([gaussian.score for gaussian in gaussians]))
+        for inner in np.unique(fold[nest == index]):
+            held = fold == inner
+            mean_x, mean_y, [(map_x, map_y)] = by_fold.fit_without((int(inner),), (RIDGES[best],), pairs)
+            ratio[held] = gaussians[best].log_ratio((x[held] - mean_x) @ map_x, (y[held] - mean_y) @ map_y)
     return ratio
 
 
-def best_ridge(coordinates: CanonicalCoordinates, owner: IntArray) -> tuple[IntArray, Matrix]:
-    """``(n,)`` the ridge for each row, and the ``(L, n, r)`` log ratios it was chosen by.
+class _Sums:
+    """Moments of every part of the rows, so that fits without some parts need no pass over the rest."""
 
-    Rows of one owner use the ridge whose log ratio is best on the rows of the other owners.
-    """
-    ratios = np.stack([pair_log_ratio(x, y, owner) for x, y in zip(coordinates.x, coordinates.y, strict=True)])
-    totals = ratios.sum(axis=2)
-    chosen = np.empty(len(owner), dtype=np.int64)
-    for index in range(int(owner.max()) + 1):
-        chosen[owner == index] = int(totals[:, owner != index].mean(axis=1).argmax())
-    return chosen, ratios
+    def __init__(self, x: Matrix, y: Matrix, part: IntArray) -> None:
+        self.parts = int(part.max()) + 1
+        self._of_part = []
+        for index in range(self.parts):
+            a, b = x[part == index], y[part == index]
+            self._of_part.append((len(a), a.sum(axis=0), b.sum(axis=0), a.T @ a, b.T @ b, a.T @ b))
+        self._all = [sum(each) for each in zip(*self._of_part, strict=True)]
+
+    def fit_without(
+        self, out: tuple[int, ...], ridges: tuple[float, ...], pairs: int
+    ) -> tuple[Matrix, Matrix, list[tuple[Matrix, Matrix]]]:
+        """Means of x and y and the maps of each ridge, from the rows of the other parts."""
+        left = list(self._all)
+        for index in out:
+            left = [total - part for total, part in zip(left, self._of_part[index], strict=True)]
+        count, sums_x, sums_y, xx, yy, xy = left
+        covariances = _covariances(count, sums_x, sums_y, xx, yy, xy)
+        return sums_x / count, sums_y / count, canonical_maps(*covariances, ridges, pairs)
+
+
+class _PairGaussian:
+    """Bivariate Gaussians of the pairs about 0, where their fits put the means, from sums over rows."""
+
+    def __init__(self, moments: Matrix, count: float) -> None:
+        rows, xx, yy, xy = moments
+        self._scale_x = np.sqrt(np.maximum(xx / rows, SMALLEST_VARIANCE))
+        self._scale_y = np.sqrt(np.maximum(yy / rows, SMALLEST_VARIANCE))
+        plain = np.maximum(0.0, xy / rows / (self._scale_x * self._scale_y))
+        chance = min(CHANCE[1], CHANCE[0] + 2 * np.log(len(plain)))
+        squared = np.maximum(0.0, count * plain**2 - chance) / max(count - chance, 1.0)
+        self._rho = np.minimum(np.sqrt(squared), CORRELATION_LIMIT)
+        self._rest = 1 - self._rho**2
+        #: Mean log ratio over the rows of the sums, summed over pairs.
+        self.score = float((-0.5 * np.log(self._rest) - self._rho * (self._rho - plain) / self._rest).sum())
+
+    def log_ratio(self, x: Matrix, y: Matrix) -> Matrix:
+        """``(m, r)`` of coordinates ``(m, r)``."""
+        a, b = x / self._scale_x, y / self._scale_y
+        cost = self._rho**2 * (a**2 + b**2) - 2 * self._rho * a * b
+        return np.asarray(-0.5 * np.log(self._rest) - cost / (2 * self._rest))
+
+
+def _moments(x: Matrix, y: Matrix) -> Matrix:
+    """``(4, r)`` number of rows and sums of x², y² and xy of each pair."""
+    rows = np.full(x.shape[1], float(len(x)))
+    return np.stack([rows, (x**2).sum(axis=0), (y**2).sum(axis=0), (x * y).sum(axis=0)])
 
 
 def _covariances(

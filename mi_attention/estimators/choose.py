@@ -13,8 +13,9 @@ from mi_attention.estimators.discrete import Discrete, joint_symbols
 from mi_attention.estimators.folds import groups_per_class
 from mi_attention.estimators.gaussian import Gaussian
 from mi_attention.estimators.ksg import KSG
-from mi_attention.estimators.labels import as_classes, as_continuous, is_discrete
+from mi_attention.estimators.labels import MANY_VALUES, as_classes, as_continuous, is_discrete
 from mi_attention.estimators.mixture import Mixture
+from mi_attention.estimators.neighbours import LOW_DIMENSION
 from mi_attention.estimators.probe import Probe
 from mi_attention.estimators.regression import Regression
 from mi_attention.estimators.ross import Ross
@@ -23,8 +24,6 @@ from mi_attention.interface import MIEstimator
 
 __all__ = ["CELL_ROWS", "CLASS_ROWS", "LOW_DIMENSION", "TIED_SHARE", "Choice", "choose"]
 
-# Up to this many columns neighbours are near enough for nearest-neighbour estimates.
-LOW_DIMENSION = 5
 # Independent rows a class needs for them, and a cell of a table of counts.
 CLASS_ROWS = 30
 CELL_ROWS = 5
@@ -61,7 +60,8 @@ def choose(x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, seed: in
        (integers, strings, booleans) with at least 5 independent rows for every cell of their table → ``Discrete``.
     2. y of classes, x of at most 5 columns, 30 independent rows in every class → ``Ross``, which sees any
        dependence; ``Mixture`` where a column of x repeats values in 5 % of the rows.
-    3. y of classes else → ``Probe``, which sees what its readers can use, in any dimension.
+    3. y of classes else → ``Probe``, which sees what its readers can use, in any dimension. Beside it ``Copula`` of
+       ``y.astype(float)`` where y holds more than 20 integers, some in fewer than 30 independent rows.
     4. y continuous, x and y of at most 5 columns together of which one repeats values in 5 % of the rows →
        ``Mixture``: ranks of tied values are arbitrary.
     5. y continuous else, in any dimension → ``Copula``, which decides between a Gaussian, a Student t and neighbours
@@ -116,6 +116,8 @@ def _for_classes(x: Any, y: Any, groups: Any, seed: int) -> Choice:
         others: tuple[tuple[MIEstimator, str], ...] = ()
         if width <= LOW_DIMENSION:
             others = ((Ross(), "sees any dependence, but noisily in so few rows"),)
+        if rows < CLASS_ROWS and len(labels.classes) > MANY_VALUES and labels.classes.dtype.kind in "iu":
+            others += ((Copula(seed=seed), "on y.astype(float), if these integers are amounts and not names"),)
         return Choice(probe, f"{about}: too many columns or too few rows for neighbours", others)
     tied = _tied_share(states)
     second = ((probe, "a held-out lower bound, and the better in smooth dependence"),)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mi_attention.estimators.canonical import best_ridge, cross_fit_canonical
+from mi_attention.estimators.canonical import best_ridge, cross_fit_canonical, held_out_log_ratio
 from mi_attention.estimators.elliptical import fit_elliptical, full_rank, gaussian_information
 from mi_attention.estimators.features import with_cosines
 from mi_attention.estimators.folds import stratified_folds
@@ -37,6 +37,8 @@ NEAR_WIDTH = 6
 LINEAR_PAIRS = (1, 2)
 KERNEL_PAIRS = (1, 2, 3)
 FEATURES = 200
+# Parts behind the held-out value of the pairs that neighbours leave out.
+NESTS = 5
 # A reading replaces the copula only where it exceeds it by so many standard errors of their paired difference. There
 # are up to six; over 60 samples (500 rows, 1 x 1) without dependence the largest of four had mean 1.2 and once 3.5.
 EVIDENCE = 4.0
@@ -50,7 +52,8 @@ class Reading:
         name: ``gaussian``, ``student(ν)``, ``linear(m)``, ``kernel(m)`` or ``all``.
         nats: Its level.
         local: ``(n,)`` pointwise values in nats, up to a constant.
-        reference_error: Standard error in nats of a bias measured on a reference sample.
+        reference_error: Standard error in nats beside that of the mean of ``local``: of a bias measured on a reference
+            sample, or what chance gives where the pointwise values are shrunk.
     """
 
     name: str
@@ -68,7 +71,7 @@ class Copula(OneByOne):
 
     1. *Elliptical copula* of all columns, Gaussian or Student t, with the degrees of freedom that have the highest
        held-out likelihood; its information is known in closed form and its sampling bias is taken off. With fewer
-       than 4 independent rows a column: the shrunk, held-out ``Gaussian`` on ranks.
+       than 4 independent rows a column: ``Gaussian`` on ranks, shrunk and held out where there are fewer than 2.
     2. *Nearest neighbours* (``KSG``) on a few coordinates, which see any dependence but are too low in many
        dimensions: all columns where there are at most 6; the leading 1 or 2 canonical pairs, plus the Gaussian
        information of the other pairs (Gaussian reading only); the leading 1 to 3 canonical pairs of random cosine
@@ -88,10 +91,10 @@ class Copula(OneByOne):
     example |w·x| among 100 columns. Ties (rounding, ReLU zeros) share their mean rank.
 
     Measured (``tests/benchmarks/bmi.py``), mean / median / worst |error| in nats: on the 40 tasks of Beyond Normal at
-    n = 2000 .036 / .012 / .25, where KSG has .297 / .164 / .96 and canonical correlation .180 / .093 / 1.0; on 33
-    designs of our own (other dimensions up to 128, sizes, tails, maps; 9 of them without any dependence) .048 /
-    .016 / .33 against .215 / .108 / .73 and .240 / .045 / .98. Worst are vectors turned by their own length (.7 to .8
-    of 1.02) and |w·x| in 5 columns. 0.3 to 1.6 s each on one core.
+    n = 2000 .036 / .012 / .24, where KSG has .297 / .164 / .96 and canonical correlation .180 / .093 / 1.0; on 38
+    designs of our own (other dimensions up to 128, sizes, tails, maps; 14 of them without any dependence) .045 /
+    .014 / .35 against .189 / .079 / .73 and .213 / .035 / .98. Worst are vectors turned by their own length (.7 of
+    1.02) and |w·x| in 5 columns. Up to 1.3 s each on one core.
 
     Attributes:
         folds: Of the held-out likelihood; at least 2, fewer where there are fewer groups.
@@ -157,7 +160,9 @@ class Copula(OneByOne):
         columns = white_x.shape[1] + white_y.shape[1]
         if independent < ROWS_PER_COLUMN * columns:
             shrunk = Gaussian(scores="ranks", seed=self.seed).estimate(x, y, groups)
-            return Reading("gaussian", shrunk.nats, np.asarray(shrunk.local, dtype=np.float64))
+            local = np.asarray(shrunk.local, dtype=np.float64)
+            beside = shrunk.standard_error**2 - cluster_standard_error(local, groups) ** 2
+            return Reading("gaussian", shrunk.nats, local, float(np.sqrt(max(beside, 0.0))))
         if gaussian_information(x, y, corrected=False) == np.inf:
             return Reading("gaussian", np.inf, np.zeros(n))
         if columns < x.shape[1] + y.shape[1]:
@@ -175,36 +180,34 @@ class Copula(OneByOne):
         if independent < self.parts * ROWS_PER_PART:
             return
         part = self._split(n, groups, self.parts, 1)
-        owner = self._split(n, groups, 5, 2)
         if x.shape[1] + y.shape[1] <= NEAR_WIDTH:
             local = within_parts(x, y, np.zeros(n, dtype=np.int64), groups, self.k)
             yield self._corrected("all", x, y, local, np.zeros(n, dtype=np.int64))
         if linear and x.shape[1] + y.shape[1] > 2:
-            yield from self._linear(x, y, groups, part, owner)
+            yield from self._linear(x, y, groups, part)
         rng = np.random.default_rng([self.seed, 3])
         pairs = cross_fit_canonical(
             with_cosines(x, FEATURES, rng), with_cosines(y, FEATURES, rng), part, pairs=max(KERNEL_PAIRS)
         )
-        level = int(best_ridge(pairs, owner)[1].sum(axis=2).mean(axis=1).argmax())
+        level = best_ridge(pairs)
         for m in KERNEL_PAIRS:
-            a, b = normal_scores(pairs.x[level, :, :m]), normal_scores(pairs.y[level, :, :m])
+            a, b = _scored(pairs.x[level, :, :m], part), _scored(pairs.y[level, :, :m], part)
             local = within_parts(a, b, part, groups, self.k)
             yield Reading(f"kernel({m})", float(local.mean()), local)
 
-    def _linear(
-        self, x: Matrix, y: Matrix, groups: IntArray | None, part: IntArray, owner: IntArray
-    ) -> Iterator[Reading]:
+    def _linear(self, x: Matrix, y: Matrix, groups: IntArray | None, part: IntArray) -> Iterator[Reading]:
         pairs = cross_fit_canonical(x, y, part)
-        ratios = best_ridge(pairs, owner)[1]
-        level = int(ratios.sum(axis=2).mean(axis=1).argmax())
-        count = ratios.shape[2]
-        enough = count_independent(len(x), groups) >= ROWS_PER_COLUMN * (x.shape[1] + y.shape[1])
+        level = best_ridge(pairs)
+        independent, count = count_independent(len(x), groups), pairs.x.shape[2]
+        nest = self._split(len(x), groups, NESTS, 2)
+        ratio = held_out_log_ratio(x, y, nest, nest, independent)
+        enough = independent >= ROWS_PER_COLUMN * (x.shape[1] + y.shape[1])
         for m in LINEAR_PAIRS:
             if m > count:
                 return
-            a, b = normal_scores(pairs.x[level, :, :m]), normal_scores(pairs.y[level, :, :m])
+            a, b = _scored(pairs.x[level, :, :m], part), _scored(pairs.y[level, :, :m], part)
             reading = self._corrected(f"linear({m})", a, b, within_parts(a, b, part, groups, self.k), part)
-            others = ratios[level, :, m:].sum(axis=1)
+            others = ratio[:, m:].sum(axis=1)
             rest = float(others.mean())
             if enough and groups is None and m < count:
                 rest = max(0.0, gaussian_information(x, y) - gaussian_information(a, b))
@@ -222,7 +225,7 @@ class Copula(OneByOne):
             nats=reading.nats,
             lower_bound=None,
             local=reading.local + (reading.nats - reading.local.mean()),
-            standard_error=cluster_standard_error(reading.local, groups),
+            standard_error=float(np.hypot(cluster_standard_error(reading.local, groups), reading.reference_error)),
             n=len(reading.local),
             ceiling=None,
             status="ok",
@@ -232,11 +235,20 @@ class Copula(OneByOne):
         )
 
 
+def _scored(coordinates: Matrix, part: IntArray) -> Matrix:
+    """Normal scores within each part, whose coordinates have signs of their own."""
+    scores = np.empty_like(coordinates)
+    for index in range(int(part.max()) + 1):
+        scores[part == index] = normal_scores(coordinates[part == index])
+    return scores
+
+
 def _best(found: Sequence[Reading], groups: IntArray | None) -> Reading:
     first = found[0]
     above = []
     for reading in found[1:]:
         error = np.hypot(cluster_standard_error(reading.local - first.local, groups), reading.reference_error)
+        error = np.hypot(error, first.reference_error)
         if reading.nats - first.nats > EVIDENCE * error:
             above.append(reading)
     return max(above, key=lambda reading: reading.nats, default=first)

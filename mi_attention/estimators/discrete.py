@@ -63,8 +63,8 @@ class Discrete(OneByOne):
         """Estimate I(x; y) in nats.
 
         Args:
-            x: ``(n,)`` or ``(n, d)`` of integers, strings, booleans or whole numbers; a row's columns together are one
-                symbol.
+            x: ``(n,)`` or ``(n, d)`` of integers, strings, booleans, or floats of at most 20 values; a row's columns
+                together are one symbol.
             y: ``(n,)`` classes.
             groups: ``(n,)`` instance of each row.
 
@@ -115,11 +115,7 @@ def joint_symbols(x: Any) -> IntArray:
         raise ValueError(f"x must be (n,) or (n, d) of symbols, got shape {array.shape}")
     symbols = np.zeros(len(columns), dtype=np.int64)
     for index in range(columns.shape[1]):
-        try:
-            codes = as_classes(columns[:, index], len(columns)).codes
-        except ValueError as error:
-            message = str(error).replace("y ", f"x in column {index} ", 1)
-            raise ValueError(message.replace("KSG", "KSG or Copula")) from error
+        codes = as_classes(columns[:, index], len(columns), f"x in column {index}").codes
         # Numbered anew after every column: the product of many columns' counts would overflow.
         symbols = np.unique(symbols * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int64)
     return symbols

@@ -6,14 +6,24 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import gammaln, ndtr, psi
+from scipy.special import gammaln, ndtr, polygamma, psi
 from scipy.stats import t as student
 
 from mi_attention.estimators.calibration import calibrate, shuffled_partners
-from mi_attention.estimators.samples import cluster_standard_error
+from mi_attention.estimators.samples import cluster_standard_error, count_independent
 from mi_attention.interface import IntArray
 
-__all__ = ["DEGREES", "EllipticalCopula", "fit_elliptical", "full_rank", "gaussian_information", "student_excess"]
+__all__ = [
+    "DEGREES",
+    "EllipticalCopula",
+    "chance_spread",
+    "fit_elliptical",
+    "full_rank",
+    "gaussian_information",
+    "grouped_information",
+    "optimism_share",
+    "student_excess",
+]
 
 Matrix = NDArray[np.float64]
 
@@ -80,8 +90,66 @@ def gaussian_information(x: Matrix, y: Matrix, corrected: bool = True) -> float:
     plain = float(-0.5 * np.log1p(-(rho**2)).sum())
     if not corrected:
         return plain
-    bias = _determinant_bias(n, white_x.shape[1]) + _determinant_bias(n, white_y.shape[1]) - _determinant_bias(n, joint)
-    return plain - 0.5 * bias
+    return plain - _information_bias(n, white_x.shape[1], joint)
+
+
+def grouped_information(x: Matrix, y: Matrix, fold: IntArray, independent: int) -> float:
+    """Gaussian information in nats of rows that share groups, from the in-sample and the held-out value.
+
+    The in-sample value is high and the held-out log ratio under unshrunk Gaussians of the other folds is low, whatever
+    the dependence of the rows. Between them lies the level at the share of their distance that belongs to the first
+    (``optimism_share``).
+
+    Args:
+        x: ``(n, d)``.
+        y: ``(n, dy)``.
+        fold: ``(n,)``, whole groups in one.
+        independent: Number of groups; those outside a fold must exceed the rank of x and y together by 2.
+    """
+    plain = gaussian_information(x, y, corrected=False)
+    white_x, white_y = full_rank(x), full_rank(y)
+    both, width = np.hstack([white_x, white_y]), white_x.shape[1]
+    held_out = 0.0
+    for index in range(int(fold.max()) + 1):
+        train, held = both[fold != index], both[fold == index]
+        centre = train.mean(axis=0)
+        covariance = (train - centre).T @ (train - centre) / len(train)
+        for sign, columns in ((1, slice(None)), (-1, slice(width)), (-1, slice(width, None))):
+            rows = (held - centre)[:, columns]
+            held_out += sign * float(_log_density(rows, covariance[columns, columns], np.inf).sum()) / len(both)
+    share = optimism_share(independent, int(fold.max()) + 1, width, both.shape[1])
+    return plain - share * (plain - held_out)
+
+
+def optimism_share(independent: int, folds: int, width: int, columns: int) -> float:
+    """Share of the distance from the in-sample to the held-out Gaussian value that is too much in the first.
+
+    Both biases are known for independent Gaussian rows. Rows of one group count as copies of one row; where they are
+    not, both biases shrink and their shares stay about the same, one half in the limit.
+
+    Args:
+        independent: Number of groups.
+        folds: Number of folds; the groups outside one must exceed ``columns`` by 2.
+        width: d.
+        columns: d + dy.
+    """
+    high = _information_bias(independent, width, columns)
+    return high / (high + _cost(independent - -(-independent // folds), width, columns))
+
+
+def chance_spread(n: int, width: int, other: int) -> float:
+    """Standard deviation in nats of ``gaussian_information`` of n independent rows of independent x and y.
+
+    Exact: exp(−2 I) is Wilks' Λ, a product of Beta variables with parameters (n − d − i)/2 and d/2, i = 1 … dy (Wilks,
+    1932). Near independence it is what the pointwise values do not show.
+
+    Args:
+        n: Independent rows, more than d + dy + 1.
+        width: d.
+        other: dy.
+    """
+    i = np.arange(1, other + 1)
+    return float(np.sqrt((polygamma(1, (n - width - i) / 2) - polygamma(1, (n - i) / 2)).sum()) / 2)
 
 
 def student_excess(degrees: float, width: int, other: int) -> float:
@@ -117,8 +185,8 @@ def fit_elliptical(scores: Matrix, width: int, fold: IntArray, seed: int, groups
     joint and independent pairs apart better when refitted; and refitted if it over-claims.
 
     The level of a copula that does not is its closed form. If rows are independent its sampling bias is taken off
-    exactly (``gaussian_information``); with groups it is the mean of the in-sample and the held-out value, whose
-    biases cancel to first order whatever the dependence of the rows.
+    exactly (``gaussian_information``); with groups it lies between the in-sample and the held-out value, at the share
+    of their distance that the first is too high by (``optimism_share``).
 
     Args:
         scores: ``(n, d + dy)`` normal scores of x and y, no column determined by the others.
@@ -142,6 +210,7 @@ def fit_elliptical(scores: Matrix, width: int, fold: IntArray, seed: int, groups
             middle = float(np.sqrt(best * neighbour)) if np.isfinite(neighbour) else 2 * best
             tried.setdefault(middle, _held_out(scores, uniform, middle, width, fold))
         best = max(tried, key=lambda degrees: tried[degrees][0])
+    pieces, folds = count_independent(len(scores), groups), int(fold.max()) + 1
     partners = shuffled_partners(fold, groups, np.random.default_rng([seed, 5]))
     found = []
     for degrees in dict.fromkeys((best, np.inf)):
@@ -149,15 +218,14 @@ def fit_elliptical(scores: Matrix, width: int, fold: IntArray, seed: int, groups
         apart = np.stack([_held_out(scores, uniform, degrees, width, fold, row)[1] for row in partners])
         calibration = calibrate(local, apart, partners >= 0, groups)
         level = _closed_form(scores, uniform, degrees, width, corrected=groups is None)
-        short = (
-            level - float(local.mean()) - _cost(int(len(scores) * (1 - 1 / (fold.max() + 1))), width, scores.shape[1])
-        )
+        short = level - float(local.mean()) - _cost(int(pieces * (1 - 1 / folds)), width, scores.shape[1])
         over = calibration.overclaims or short > EVIDENCE * cluster_standard_error(local, groups)
         if over:
             refitted = EllipticalCopula(degrees, float(calibration.ratio.mean()), calibration.ratio, True)
             found.append((calibration.likelihood, refitted))
             continue
-        level = level if groups is None else (level + float(local.mean())) / 2
+        if groups is not None:
+            level -= optimism_share(pieces, folds, width, scores.shape[1]) * (level - float(local.mean()))
         found.append((calibration.likelihood, EllipticalCopula(degrees, level, local, False)))
     if not found[0][1].refitted:
         return found[0][1]
@@ -194,6 +262,11 @@ def _closed_form(scores: Matrix, uniform: Matrix, degrees: float, width: int, co
 
 def _quantiles(scores: Matrix, uniform: Matrix, degrees: float) -> Matrix:
     return np.asarray(student.ppf(uniform, degrees)) if np.isfinite(degrees) else scores
+
+
+def _information_bias(n: int, width: int, columns: int) -> float:
+    bias = _determinant_bias(n, width) + _determinant_bias(n, columns - width) - _determinant_bias(n, columns)
+    return bias / 2
 
 
 def _determinant_bias(n: int, d: int) -> float:

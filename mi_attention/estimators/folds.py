@@ -6,7 +6,7 @@ import numpy as np
 
 from mi_attention.interface import IntArray
 
-__all__ = ["groups_per_class", "majority_class", "renumber_by_appearance", "stratified_folds"]
+__all__ = ["groups_per_class", "majority_class", "rare_class", "renumber_by_appearance", "stratified_folds"]
 
 
 def renumber_by_appearance(codes: IntArray) -> IntArray:
@@ -29,6 +29,13 @@ def groups_per_class(codes: IntArray, groups: IntArray | None) -> IntArray:
     classes = int(codes.max()) + 1
     pairs = np.unique(groups * classes + codes)
     return np.bincount(pairs % classes, minlength=classes)
+
+
+def rare_class(groups: IntArray | None) -> str:
+    """Why nothing is estimated where a class occurs once, and what to do."""
+    if groups is None:
+        return "class has fewer than 2 rows: merge or remove it; amounts go to Copula as floats"
+    return "class has fewer than 2 groups: merge or remove it, or add instances"
 
 
 def stratified_folds(codes: IntArray, groups: IntArray | None, n_folds: int, rng: np.random.Generator) -> IntArray:

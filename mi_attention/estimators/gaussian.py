@@ -8,8 +8,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mi_attention.estimators.canonical import best_ridge, cross_fit_canonical
-from mi_attention.estimators.elliptical import full_rank, gaussian_information
+from mi_attention.estimators.canonical import held_out_log_ratio
+from mi_attention.estimators.elliptical import (
+    chance_spread,
+    full_rank,
+    gaussian_information,
+    grouped_information,
+)
 from mi_attention.estimators.folds import stratified_folds
 from mi_attention.estimators.measured_pair import measured_pair
 from mi_attention.estimators.one_by_one import OneByOne
@@ -26,6 +31,7 @@ UNBOUNDED = "unbounded: x determines a direction of y"
 NESTED_FOLDS = 5
 # The exact correction needs this many rows a column; with fewer its spread exceeds what it removes.
 ROWS_PER_COLUMN = 2
+GROUPS_PER_COLUMN = 4
 
 
 @dataclass(frozen=True)
@@ -37,17 +43,20 @@ class Gaussian(OneByOne):
 
     - ``lower_bound``: the mean held-out log ratio log q(x, y) − log q(x) − log q(y), with q the Gaussian of the
       canonical coordinates of the other folds. Directions are shrunk by a ridge and correlations by what chance
-      gives, both chosen on other rows. In expectation it is I(x; y) − KL(p(x,y) ‖ q(x,y)) + KL(p(x) ‖ q(x)) +
-      KL(p(y) ‖ q(y)): a lower bound of I(x; y) where x or y is itself Gaussian, which with ``scores="ranks"`` is so
-      (to 1/n) whenever x or y is a single column. Else it can exceed I(x; y): on a bivariate Cauchy by 1 nat.
+      gives; nothing of either has seen the row (``canonical.held_out_log_ratio``). In expectation it is I(x; y) −
+      KL(p(x,y) ‖ q(x,y)) + KL(p(x) ‖ q(x)) + KL(p(y) ‖ q(y)): a lower bound of I(x; y) where x or y is itself
+      Gaussian, which with ``scores="ranks"`` is so (to 1/n) whenever x or y is a single column. Else it can exceed
+      I(x; y): on a bivariate Cauchy by 1 nat.
     - ``nats``: without the bias of sampling (see ``elliptical.gaussian_information``) where rows are independent and
-      at least twice as many as the columns of x and y; with groups the mean of the in-sample and the held-out value;
-      else the held-out value. Signed.
+      at least twice as many as the columns of x and y; with at least four groups a column by
+      ``elliptical.grouped_information``; else the held-out value. Signed.
+    - ``standard_error``: of the mean of ``local`` and, where ``nats`` is not the held-out value, of what it varies by
+      at independence (``elliptical.chance_spread``), which the shrunk ``local`` does not show.
 
     Attributes:
         scores: ``"raw"`` takes the columns as they are; ``"ranks"`` makes every margin normal by ranks first (a
             Gaussian copula, Ince et al. 2017), so that monotone maps of single columns change nothing.
-        folds: At least 2; fewer where there are fewer groups.
+        folds: At least 3; fewer where there are fewer groups.
         seed: Of the folds.
 
     References:
@@ -63,8 +72,8 @@ class Gaussian(OneByOne):
         """Check hyper-parameters."""
         if self.scores not in ("raw", "ranks"):
             raise ValueError(f"scores must be 'raw' or 'ranks', got {self.scores!r}")
-        if self.folds < 2:
-            raise ValueError(f"folds must be at least 2, got {self.folds}")
+        if self.folds < 3:
+            raise ValueError(f"folds must be at least 3, got {self.folds}")
 
     @property
     def signature(self) -> str:
@@ -91,7 +100,8 @@ class Gaussian(OneByOne):
         a, b = pair.x, pair.y
         if self.scores == "ranks":
             a, b = normal_scores(a), normal_scores(b)
-        columns = full_rank(a).shape[1] + full_rank(b).shape[1]
+        width, other = full_rank(a).shape[1], full_rank(b).shape[1]
+        columns = width + other
         plain = gaussian_information(a, b, corrected=False) if n > columns + 1 else float("nan")
         if plain == np.inf:
             return MIEstimate.undefined(UNBOUNDED, n=n, signature=self.signature)
@@ -101,20 +111,20 @@ class Gaussian(OneByOne):
             min(self.folds, independent),
             np.random.default_rng([self.seed, 0]),
         )
-        owner = fold % min(NESTED_FOLDS, int(fold.max()) + 1)
-        chosen, ratios = best_ridge(cross_fit_canonical(a, b, fold), owner)
-        local = ratios.sum(axis=2)[chosen, np.arange(n)]
-        level = float(local.mean())
-        if independent >= ROWS_PER_COLUMN * columns:
-            level = gaussian_information(a, b) if instances is None else (plain + level) / 2
-        return self._result(level, local, "", instances)
+        nest = fold % min(NESTED_FOLDS, int(fold.max()) + 1)
+        local = held_out_log_ratio(a, b, fold, nest, independent).sum(axis=1)
+        level, spread = float(local.mean()), 0.0
+        if independent >= (ROWS_PER_COLUMN if instances is None else GROUPS_PER_COLUMN) * columns:
+            level = gaussian_information(a, b) if instances is None else grouped_information(a, b, fold, independent)
+            spread = chance_spread(independent, width, other)
+        return self._result(level, local, "", instances, spread)
 
-    def _result(self, nats: float, local: Any, reason: str, groups: IntArray | None) -> MIEstimate:
+    def _result(self, nats: float, local: Any, reason: str, groups: IntArray | None, spread: float = 0.0) -> MIEstimate:
         return MIEstimate(
             nats=nats,
             lower_bound=float(local.mean()),
             local=local,
-            standard_error=cluster_standard_error(local, groups),
+            standard_error=float(np.hypot(cluster_standard_error(local, groups), spread)),
             n=len(local),
             ceiling=None,
             status="ok",

@@ -9,12 +9,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mi_attention.estimators.joint_neighbours import Sides, joint_values
-from mi_attention.estimators.labels import as_continuous
-from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows, rescale
+from mi_attention.estimators.labels import as_continuous, is_discrete
+from mi_attention.estimators.neighbours import (
+    LOW_DIMENSION,
+    NEIGHBOURS,
+    check_neighbours,
+    refuse_few_rows,
+    rescale,
+    warn_if_wide,
+)
 from mi_attention.estimators.one_by_one import OneByOne
 from mi_attention.estimators.pointwise_estimate import constant_estimate, pointwise_estimate
 from mi_attention.estimators.rectangles import rectangle_local
 from mi_attention.estimators.samples import (
+    as_array,
     as_groups,
     as_states,
     check_finite,
@@ -38,11 +46,14 @@ class KSG(OneByOne):
     that determines a continuous output has unbounded information about it.
 
     Ties (rounded data, duplicates, ReLU zeros) are outside the derivation of both algorithms. Rows that have them are
-    estimated as ``Mixture`` does, and ``reason`` says so where they are more than a tenth: use ``Mixture`` then.
+    estimated as ``Mixture`` does, and ``reason`` says so where they are more than a tenth: use ``Mixture`` then. A
+    column of classes is taken for a coordinate, which ``reason`` says too: use ``Ross``. Beside more than 5 columns it
+    would read about 0 whatever it is, and is refused.
 
-    Biased low where the dependence is strong or d is above about 5; check with the other algorithm and other k. With
-    ``groups``, rows of one group are no neighbours of each other and a group is one neighbour at the distance of its
-    nearest row; see ``Mixture`` (algorithm 2 was within 0.07 nats there). ``lower_bound`` is None: no bound.
+    Biased low where the dependence is strong or d is above about 5 (a ``HighDimensionWarning`` says so); check with the
+    other algorithm and other k. With ``groups``, rows of one group are no neighbours of each other and a group is one
+    neighbour at the distance of its nearest row; see ``Mixture`` (algorithm 2 was within 0.07 nats there).
+    ``lower_bound`` is None: no bound.
 
     Time: k-d trees and sorted scans up to 8 joint dimensions, from 10,000 rows on in as many threads as BLAS has (the
     value does not depend on how many); else (and with groups) O(n² d) in blocks of memory O(block · n).
@@ -77,7 +88,7 @@ class KSG(OneByOne):
             candidates in other groups.
 
         Raises:
-            ValueError: bad input, and k ≥ n.
+            ValueError: bad input, k ≥ n, and classes beside more than 5 columns.
         """
         states = as_states(x)
         n = len(states)
@@ -93,9 +104,26 @@ class KSG(OneByOne):
         if independent - 1 < self.k:
             return MIEstimate.undefined("fewer than k other groups", n=n, signature=self.signature)
         warn_if_small(independent)
+        columns, classes = max(scaled.shape[1], target.shape[1]), _classes(states) or _classes(y)
+        if classes and columns > LOW_DIMENSION:
+            raise ValueError(
+                f"{classes} classes beside {columns} columns: KSG takes a class for a coordinate, whose steps are "
+                "smaller than any distance there, and reads about 0; use Probe"
+            )
+        warn_if_wide("KSG", columns, "Copula")
         local, tied = ksg_local(scaled, target, self.k, self.algorithm, instances)
         reason = f"ties in {tied:.0%} of rows: use Mixture" if tied > MANY_TIES else ""
+        reason = f"{classes} classes taken for a coordinate: use Ross or Mixture" if classes else reason
         return pointwise_estimate(local, instances, self.signature, reason=reason)
+
+
+def _classes(values: ArrayLike) -> int:
+    """Number of classes in a column that names them, else 0; whole numbers that mostly differ are amounts."""
+    array = as_array("y", values)
+    if (array.ndim == 2 and array.shape[1] > 1) or not is_discrete(array):
+        return 0
+    distinct = len(np.unique(array))
+    return distinct if 2 * distinct <= array.size else 0
 
 
 def ksg_local(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mi_attention.estimators.objects import native
 from mi_attention.estimators.samples import as_array
 from mi_attention.interface import FloatArray, IntArray
 
@@ -59,36 +60,32 @@ def class_entropy(y: Any) -> float:
     return as_classes(labels, len(labels)).entropy
 
 
-def as_classes(y: Any, n: int) -> ClassLabels:
+def as_classes(y: Any, n: int, name: str = "y") -> ClassLabels:
     """Class labels of any kind as codes: lists, numpy, torch, strings, booleans, categoricals.
 
     Args:
         y: ``(n,)`` or ``(n, 1)`` labels.
         n: Rows expected.
+        name: What it is, for messages.
 
     Raises:
         ValueError: wrong length, a missing label, or a float label with many distinct values.
     """
-    array = _column(y, n)
+    array = _column(y, n, name)
     if array.dtype.kind == "f":
-        _refuse_missing(array)
+        _refuse_missing(array, name)
         if not _float_is_class(array):
+            whole = bool((array == np.round(array)).all())
+            codes = "whole numbers that name classes go in as integers (astype(int)); " if whole else ""
             raise ValueError(
-                f"y holds {len(np.unique(array))} distinct float values in {n} rows: a continuous output, not classes; "
-                "bin it at quantiles you declare (numpy.digitize) for a classifier bound, or use KSG"
+                f"{name} holds {len(np.unique(array))} distinct float values in {n} rows: a continuous output, not "
+                f"classes; {codes}bin it at quantiles you declare (numpy.digitize) for a classifier bound, or use KSG "
+                "or Copula"
             )
-    if array.dtype.kind == "O":
-        missing = [label is None or (isinstance(label, float) and label != label) for label in array]
-        if any(missing):
-            raise ValueError(
-                f"y is missing at row {missing.index(True)}; remove that row or give it a class of its own"
-            )
-        kinds = {type(label) for label in array}
-        array = np.array([str(label) for label in array]) if len(kinds) > 1 else np.array(array.tolist())
     if array.dtype.kind not in "biufUS":
-        raise ValueError(f"y must hold class labels, got dtype {array.dtype}; pass integers, strings or booleans")
-    classes, codes = np.unique(array, return_inverse=True)
-    return ClassLabels(codes=codes.astype(np.int64), classes=classes)
+        raise ValueError(f"{name} must hold class labels, got dtype {array.dtype}; pass integers, strings or booleans")
+    classes, codes_of_rows = np.unique(array, return_inverse=True)
+    return ClassLabels(codes=codes_of_rows.astype(np.int64), classes=classes)
 
 
 def as_continuous(y: Any, n: int) -> FloatArray:
@@ -97,7 +94,7 @@ def as_continuous(y: Any, n: int) -> FloatArray:
     Raises:
         ValueError: wrong length, not numbers, NaN or infinite (the row is named).
     """
-    array = as_array("y", y)
+    array = _native("y", y)
     if array.dtype.kind not in "fiub":
         raise ValueError(
             f"y must hold numbers for a continuous output, got dtype {array.dtype}; use Probe or Ross for classes"
@@ -106,7 +103,7 @@ def as_continuous(y: Any, n: int) -> FloatArray:
     if array.ndim != 2 or array.shape[0] != n or array.shape[1] == 0:
         raise ValueError(f"y must be ({n},) or ({n}, dy) to match x, got shape {array.shape}")
     values = array.astype(np.float64)
-    _refuse_missing(values)
+    _refuse_missing(values, "y")
     return values
 
 
@@ -121,19 +118,28 @@ def as_measurements(y: Any, n: int, estimator: str) -> FloatArray:
     Raises:
         ValueError: classes, and whatever ``as_continuous`` refuses.
     """
-    array = as_array("y", y)
+    array = _native("y", y)
     if array.dtype.kind in "biuf" and array.size == n and is_discrete(array):
         distinct = len(np.unique(array[np.isfinite(array)]))
         if distinct > 1:
+            amounts = "; amounts in whole numbers go in as y.astype(float)" if distinct > MANY_VALUES else ""
             raise ValueError(
                 f"y holds {distinct} classes and {estimator} needs a continuous output; use Probe, Ross or Discrete"
+                f"{amounts}"
             )
     return as_continuous(y, n)
 
 
 def is_discrete(y: Any) -> bool:
-    """Whether a label is read as classes: everything but floats that vary like a measurement."""
-    array = as_array("y", y)
+    """Whether a label is read as classes: everything but floats that vary like a measurement.
+
+    Floats are classes where they take at most ``MANY_VALUES`` values and half the rows or more repeat one, whole or
+    not; more classes than that must be integers or names.
+
+    Raises:
+        ValueError: a missing entry among objects.
+    """
+    array = _native("y", y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.dtype.kind != "f":
@@ -142,24 +148,26 @@ def is_discrete(y: Any) -> bool:
 
 
 def _float_is_class(values: NDArray[Any]) -> bool:
-    distinct = np.unique(values)
-    whole = bool((distinct == np.round(distinct)).all())
+    distinct = len(np.unique(values))
     # Half the rows distinct is a measurement even where there are few rows.
-    repeats = len(distinct) <= 2 or 2 * len(distinct) <= len(values)
-    return repeats and (whole or len(distinct) <= MANY_VALUES)
+    return distinct <= 2 or (distinct <= MANY_VALUES and 2 * distinct <= len(values))
 
 
-def _column(y: Any, n: int) -> NDArray[Any]:
-    array = as_array("y", y)
+def _native(name: str, y: Any) -> NDArray[Any]:
+    return native(as_array(name, y), name)
+
+
+def _column(y: Any, n: int, name: str) -> NDArray[Any]:
+    array = _native(name, y)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.shape != (n,):
-        raise ValueError(f"y must be ({n},), one label a row of x, got shape {array.shape}")
+        raise ValueError(f"{name} must be ({n},), one label a row of x, got shape {array.shape}")
     return array
 
 
-def _refuse_missing(values: NDArray[Any]) -> None:
+def _refuse_missing(values: NDArray[Any], name: str) -> None:
     finite = np.isfinite(values) if values.ndim == 1 else np.isfinite(values).all(axis=1)
     if not finite.all():
         row = int(np.flatnonzero(~finite)[0])
-        raise ValueError(f"y is NaN or infinite at row {row}; remove that row or repair the output")
+        raise ValueError(f"{name} is NaN or infinite at row {row}; remove that row or repair the output")

@@ -67,8 +67,8 @@ def level_standard_error(estimate: MIEstimate) -> float:
 
     Returns:
         sqrt(se² + (0.7 (nats − lower_bound))²); NaN where the estimate is undefined. The share 0.7 was picked on draws
-        of 2000 rows of 128 dimensions; on others intervals covered .89 to 1.0 in designs with one or two kinds of
-        signal, and .85 where the subspace misses much (``results/accuracy/required.md``).
+        of 2000 rows of 128 dimensions; what intervals cover on draws 201 to 205, which had no part in that, is in
+        ``results/accuracy/required.md``.
     """
     if estimate.status != "ok" or estimate.lower_bound is None:
         return float("nan")

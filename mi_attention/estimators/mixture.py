@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from mi_attention.estimators.joint_neighbours import Sides, joint_values
 from mi_attention.estimators.neighbour_estimate import nothing_between
 from mi_attention.estimators.neighbour_sides import as_sides
-from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows
+from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows, warn_if_wide
 from mi_attention.estimators.one_by_one import OneByOne
 from mi_attention.estimators.pointwise_estimate import pointwise_estimate
 from mi_attention.estimators.samples import as_groups
@@ -38,8 +38,8 @@ class Mixture(OneByOne):
     The value is signed, never clipped. A class of k rows or fewer reads about nothing, and a table of names with more
     cells than rows too little (30 by 30 in 500 rows at independence: −0.10; ``Discrete`` warns there). An atom in the
     midst of a density is told from it slowly: half of 1500 rows on one value, at one standard deviation, cost 0.14 of
-    0.95 nats. Biased low where the dependence is strong or the joint dimension above about 5. ``lower_bound`` is None:
-    no bound.
+    0.95 nats. Biased low where the dependence is strong or the joint dimension above about 5: a
+    ``HighDimensionWarning`` where x or y has more columns. ``lower_bound`` is None: no bound.
 
     With ``groups`` (rows that share an instance) rows of one group are no neighbours of each other, and a group is one
     neighbour at the distance of its nearest row; counts of groups are corrected by the mean number of rows that a group
@@ -81,5 +81,7 @@ class Mixture(OneByOne):
         nothing, ceiling = nothing_between(first, second, instances, self.k, self.signature)
         if nothing is not None:
             return nothing
+        columns = max(0 if side.labels is not None else side.values.shape[1] for side in (first, second))
+        warn_if_wide("Mixture", columns, "Probe for classes, Copula for a continuous output")
         local = joint_values(Sides(first.values, second.values), self.k, instances).local
         return pointwise_estimate(local, instances, self.signature, ceiling)

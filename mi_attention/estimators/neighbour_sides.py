@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from mi_attention.estimators.folds import groups_per_class
+from mi_attention.estimators.folds import groups_per_class, rare_class
 from mi_attention.estimators.labels import MANY_VALUES, ClassLabels, as_classes
 from mi_attention.estimators.neighbours import rescale
+from mi_attention.estimators.objects import native
 from mi_attention.estimators.samples import as_array, as_states, check_finite
 from mi_attention.interface import IntArray
 
@@ -51,7 +52,7 @@ class Side:
         # A number that occurs once is a point of a distribution, a name that occurs once is no class.
         named = self.labels.classes.dtype.kind != "f"
         if named and int(groups_per_class(self.labels.codes, groups).min()) < 2:
-            return "class has fewer than 2 rows" if groups is None else "class has fewer than 2 groups"
+            return rare_class(groups)
         return ""
 
 
@@ -70,7 +71,7 @@ def as_sides(**given: Any) -> list[Side]:
     Raises:
         ValueError: lengths that differ, a missing or infinite entry (the row is named).
     """
-    arrays = {name: as_array(name, value) for name, value in given.items()}
+    arrays = {name: native(as_array(name, value), name) for name, value in given.items()}
     n = len(arrays["x"]) if arrays["x"].ndim else 0
     for name, array in arrays.items():
         if array.ndim not in (1, 2) or len(array) != n:
@@ -83,7 +84,7 @@ def _as_side(array: NDArray[Any], name: str, few: int) -> Side:
     column = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     kind = array.dtype.kind
     if kind not in "fiu" or (kind in "iu" and _is_name(column)) or (kind == "f" and _repeats(column, MANY_VALUES)):
-        labels = as_classes(column, len(array))
+        labels = as_classes(column, len(array), name)
         if kind != "f" or len(labels.classes) <= few:
             return Side(values=_apart(labels), labels=labels, name=name)
         return Side(values=rescale(as_states(array, name)), labels=labels, name=name)

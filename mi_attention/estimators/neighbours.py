@@ -7,6 +7,8 @@ that equal distances of rounded data count as equal whatever their last bits.
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -14,7 +16,9 @@ from mi_attention.interface import FloatArray, IntArray
 
 __all__ = [
     "BLOCK_NUMBERS",
+    "LOW_DIMENSION",
     "NEIGHBOURS",
+    "HighDimensionWarning",
     "chebyshev",
     "check_neighbours",
     "closed",
@@ -25,10 +29,13 @@ __all__ = [
     "rescale",
     "sorted_counts",
     "sorted_radii",
+    "warn_if_wide",
 ]
 
 # The k of the whole family, and of NPEET, scikit-learn and ennemi.
 NEIGHBOURS = 3
+# Up to this many columns neighbours are near enough for nearest-neighbour estimates.
+LOW_DIMENSION = 5
 # Up to this width distances are sums of squared differences; above it a float64 matrix product is faster and exact
 # enough.
 DIRECT_WIDTH = 8
@@ -36,6 +43,21 @@ DIRECT_WIDTH = 8
 BLOCK_NUMBERS = 2**20
 RELATIVE_RIM = 1e-10
 ABSOLUTE_RIM = 1e-14
+
+
+class HighDimensionWarning(UserWarning):
+    """Too many columns for nearest neighbours: the value is far too low."""
+
+
+def warn_if_wide(estimator: str, columns: int, remedy: str, *, stacklevel: int = 3) -> None:
+    """Warn where neighbours are sought in more than ``LOW_DIMENSION`` columns: by default the caller's caller."""
+    if columns > LOW_DIMENSION:
+        warnings.warn(
+            f"{estimator} in {columns} columns: nearest neighbours read far too little above {LOW_DIMENSION}; "
+            f"use {remedy}",
+            HighDimensionWarning,
+            stacklevel=stacklevel,
+        )
 
 
 def check_neighbours(k: int) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import importlib
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from mi_attention.estimators.labels import as_classes, as_continuous, is_discrete
-from mi_attention.estimators.samples import as_states, as_units, check_finite
-from mi_attention.interface import MIEstimate, Unit
+from mi_attention.estimators.one_by_one import OneByOne
+from mi_attention.estimators.samples import as_states, check_finite
+from mi_attention.interface import MIEstimate
 
 __all__ = ["NPEET"]
 
@@ -23,7 +24,7 @@ WIDE = 8
 
 
 @dataclass(frozen=True)
-class NPEET:
+class NPEET(OneByOne):
     """Numbers of NPEET (Ver Steeg) as it gives them, in nats: ``micd`` for classes, ``mi`` for a continuous output.
 
     It takes the package ``npeet`` where that is installed, else its fork ``npeet_plus``; the signature says which.
@@ -57,8 +58,8 @@ class NPEET:
 
     @property
     def signature(self) -> str:
-        """Package, k and seed."""
-        return f"{_package().__name__.split('.')[0]}|k={self.k}|seed={self.seed}|nats"
+        """Package, k, seed and blocks."""
+        return f"{_package().__name__.split('.')[0]}|k={self.k}|seed={self.seed}|blocks={self.blocks}|nats"
 
     def estimate(self, x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> MIEstimate:
         """NPEET's value of I(x; y) in nats from ``x (n, d)`` or ``(n,)`` and classes or continuous ``y (n,)``.
@@ -107,16 +108,6 @@ class NPEET:
             reason="NPEET gives no pointwise values",
             signature=self.signature,
         )
-
-    @overload
-    def estimate_many(self, units: Sequence[Unit]) -> list[MIEstimate]: ...
-
-    @overload
-    def estimate_many(self, units: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> list[MIEstimate]: ...
-
-    def estimate_many(self, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
-        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another."""
-        return [self.estimate(unit.x, unit.y, unit.groups) for unit in as_units(units, y, groups)]
 
     def _value(self, x: Any, y: Any, discrete: bool) -> float:
         package = _package()

@@ -7,7 +7,7 @@ from typing import Any, Protocol, overload
 
 from numpy.typing import ArrayLike
 
-from mi_attention.estimators.samples import as_units
+from mi_attention.estimators.samples import as_units, naming
 from mi_attention.interface import MIEstimate, Unit
 
 __all__ = ["OneByOne"]
@@ -29,5 +29,13 @@ class OneByOne:
     ) -> list[MIEstimate]: ...
 
     def estimate_many(self: _Single, units: Any, y: Any = None, groups: Any = None) -> list[MIEstimate]:
-        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another."""
-        return [self.estimate(unit.x, unit.y, unit.groups) for unit in as_units(units, y, groups)]
+        """Estimate a sequence of ``Unit``, or states ``(U, n, d)`` with one ``y``, one after another.
+
+        Raises:
+            ValueError: what ``estimate`` refuses, with the unit named.
+        """
+        found = []
+        for index, unit in enumerate(as_units(units, y, groups)):
+            with naming(index, unit):
+                found.append(self.estimate(unit.x, unit.y, unit.groups))
+        return found

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from mi_attention.estimators.axes import PrincipalRows, principal_rows
 from mi_attention.estimators.crossfit import NESTED_FOLDS, CrossFit, Prepared, cross_fit
 from mi_attention.estimators.fitted import FittedProbe
-from mi_attention.estimators.folds import groups_per_class, stratified_folds
+from mi_attention.estimators.folds import groups_per_class, rare_class, stratified_folds
 from mi_attention.estimators.labels import ClassLabels, as_classes
 from mi_attention.estimators.levels import corrected_level
 from mi_attention.estimators.members import MEMBERS, TrainingUnit
@@ -26,6 +26,7 @@ from mi_attention.estimators.samples import (
     check_finite,
     cluster_standard_error,
     count_independent,
+    naming,
     warn_if_small,
 )
 from mi_attention.estimators.subspace import Subspaces, align_to, fit_subspaces, is_whole
@@ -36,8 +37,6 @@ __all__ = ["Probe"]
 
 SINGLE_CLASS = "a single class"
 CONSTANT_STATE = "constant state"
-RARE_CLASS = "class has fewer than 2 groups"
-RARE_CLASS_ROWS = "class has fewer than 2 rows"
 UNCOVERED_CLASS = "a class is missing from the training part of a fold"
 
 
@@ -158,14 +157,24 @@ class Probe:
             units: A sequence of ``Unit`` (sizes may differ), or states ``(U, n, d)`` with one ``y``.
             y: ``(n,)`` classes, with states ``(U, n, d)``.
             groups: ``(n,)``, with states ``(U, n, d)``.
+
+        Raises:
+            ValueError: what ``estimate`` refuses, with the unit named.
         """
         listed = as_units(units, y, groups)
         outputs: dict[tuple[int, int], _Output] = {}
-        for unit in listed:
+        for index, unit in enumerate(listed):
             key = id(unit.y), id(unit.groups)
             if key not in outputs:
-                outputs[key] = self._output(unit.y, unit.groups, len(unit.x))
-        return in_threads(lambda unit: self._estimate(as_states(unit.x), outputs[id(unit.y), id(unit.groups)]), listed)
+                with naming(index, unit):
+                    outputs[key] = self._output(unit.y, unit.groups, len(unit.x))
+
+        def one(numbered: tuple[int, Unit]) -> MIEstimate:
+            index, unit = numbered
+            with naming(index, unit):
+                return self._estimate(as_states(unit.x), outputs[id(unit.y), id(unit.groups)])
+
+        return in_threads(one, list(enumerate(listed)))
 
     def cross_fitted_probabilities(self, x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> FloatArray:
         """Out-of-fold q(class | x) ``(n, C)``: each row from a fit that saw neither it nor its group.
@@ -248,8 +257,7 @@ class Probe:
         if len(labels.classes) < 2:
             return _Output(labels, instances, independent, None, SINGLE_CLASS)
         if int(groups_per_class(labels.codes, instances).min()) < 2:
-            reason = RARE_CLASS_ROWS if instances is None else RARE_CLASS
-            return _Output(labels, instances, independent, None, reason)
+            return _Output(labels, instances, independent, None, rare_class(instances))
         folds = min(self.folds, independent)
         parts = Parts(
             fold=stratified_folds(labels.codes, instances, folds, np.random.default_rng([self.seed, 0])),

@@ -11,7 +11,7 @@ from mi_attention.estimators.labels import as_classes
 from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours
 from mi_attention.estimators.one_by_one import OneByOne
 from mi_attention.estimators.probe import Probe
-from mi_attention.estimators.ross import Ross
+from mi_attention.estimators.ross import ross_estimate
 from mi_attention.interface import FloatArray, MIEstimate
 
 __all__ = ["ProbeKNN", "out_of_fold_logits"]
@@ -65,7 +65,7 @@ class ProbeKNN(OneByOne):
                 raise
             return replace(nothing, signature=self.signature)
         logits = out_of_fold_logits(probabilities, as_classes(y, len(probabilities)).prior)
-        return replace(Ross(k=self.k).estimate(logits, y, groups), signature=self.signature)
+        return ross_estimate(logits, y, groups, self.k, self.signature, warn=False)
 
 
 def out_of_fold_logits(probabilities: FloatArray, prior: FloatArray) -> NDArray[np.float64]:

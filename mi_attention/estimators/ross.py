@@ -9,8 +9,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import digamma
 
 from mi_attention.estimators.class_neighbours import balls_by_tree, balls_of_groups, balls_on_a_line
+from mi_attention.estimators.folds import groups_per_class, rare_class
 from mi_attention.estimators.labels import as_classes
-from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows, rescale
+from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows, rescale, warn_if_wide
 from mi_attention.estimators.one_by_one import OneByOne
 from mi_attention.estimators.pointwise_estimate import constant_estimate, pointwise_estimate
 from mi_attention.estimators.product_neighbours import balls_by_product
@@ -24,7 +25,7 @@ from mi_attention.estimators.samples import (
 from mi_attention.estimators.ties import expected_digamma_of_rank
 from mi_attention.interface import IntArray, MIEstimate
 
-__all__ = ["Ross", "ross_local"]
+__all__ = ["Ross", "ross_estimate", "ross_local"]
 
 # Up to this width trees are faster than products.
 TREE_WIDTH = 4
@@ -36,12 +37,13 @@ class Ross(OneByOne):
 
     Columns are centred and scaled to unit variance first (constant ones are left out), so that offset and scale of a
     column do not matter; distances are Euclidean. The value can be negative at independence, and exceeds H(Y) by at
-    most about (C − 1)/2n.
+    most about (C − 1)/2n, with n the number of rows, or of groups where there are groups.
 
     Ties (rounded data, duplicates, ReLU zeros) need no added noise: rows on the rim of a ball enter with their mean
     over all orders in which they could be met. At independence of the labels the value is then unbiased for any states.
 
-    Meant for d up to about 5: at d = 128 it stays about half a nat low between 500 and 10,000 rows. Use Probe there.
+    Meant for d up to about 5: at d = 128 it stays about half a nat low between 500 and 10,000 rows. Use Probe there;
+    above 5 columns that vary a ``HighDimensionWarning`` says so.
 
     With ``groups``, rows of one group are no neighbours of each other, and a group is one neighbour at the distance of
     its nearest row: N, the counts and k are numbers of groups, corrected for the rows that a group shows in a ball.
@@ -81,28 +83,32 @@ class Ross(OneByOne):
         Raises:
             ValueError: bad input, and k ≥ n.
         """
-        states = as_states(x)
-        n = len(states)
-        labels = as_classes(y, n)
-        instances = as_groups(groups, n)
-        check_finite(states)
-        refuse_few_rows(self.k, n)
-        ceiling = labels.entropy
-        if len(labels.classes) < 2:
-            return MIEstimate.undefined("a single class", n=n, signature=self.signature, ceiling=0.0)
-        scaled = rescale(states)
-        if scaled.shape[1] == 0:
-            return constant_estimate("constant state", n, instances, self.signature, ceiling)
-        if instances is None:
-            if int(labels.counts.min()) < 2:
-                return MIEstimate.undefined(
-                    "class has fewer than 2 rows", n=n, signature=self.signature, ceiling=ceiling
-                )
-        elif not _reachable(labels.codes, instances):
-            return MIEstimate.undefined("class has fewer than 2 groups", n=n, signature=self.signature, ceiling=ceiling)
-        warn_if_small(count_independent(n, instances))
-        local = ross_local(scaled, labels.codes, self.k, instances)
-        return pointwise_estimate(local, instances, self.signature, ceiling)
+        return ross_estimate(x, y, groups, self.k, self.signature)
+
+
+def ross_estimate(
+    x: ArrayLike, y: ArrayLike, groups: ArrayLike | None, k: int, signature: str, *, warn: bool = True
+) -> MIEstimate:
+    """What ``Ross(k)`` gives under a signature; ``warn`` False for columns that are known to be informative."""
+    states = as_states(x)
+    n = len(states)
+    labels = as_classes(y, n)
+    instances = as_groups(groups, n)
+    check_finite(states)
+    refuse_few_rows(k, n)
+    ceiling = labels.entropy
+    if len(labels.classes) < 2:
+        return MIEstimate.undefined("a single class", n=n, signature=signature, ceiling=0.0)
+    scaled = rescale(states)
+    if scaled.shape[1] == 0:
+        return constant_estimate("constant state", n, instances, signature, ceiling)
+    if int(groups_per_class(labels.codes, instances).min()) < 2:
+        return MIEstimate.undefined(rare_class(instances), n=n, signature=signature, ceiling=ceiling)
+    warn_if_small(count_independent(n, instances))
+    if warn:
+        warn_if_wide("Ross", scaled.shape[1], "Probe", stacklevel=4)
+    local = ross_local(scaled, labels.codes, k, instances)
+    return pointwise_estimate(local, instances, signature, ceiling)
 
 
 def ross_local(x: NDArray[np.float64], codes: IntArray, k: int, groups: IntArray | None = None) -> NDArray[np.float64]:
@@ -134,10 +140,3 @@ def ross_local(x: NDArray[np.float64], codes: IntArray, k: int, groups: IntArray
     )
     level = digamma(balls.candidates + 1) - digamma(balls.own_candidates + 1) + balls.correction
     return np.asarray(level + digamma(balls.wanted) - rank)
-
-
-def _reachable(codes: IntArray, groups: IntArray) -> bool:
-    """Whether every row has a row of its class in another group."""
-    classes = int(codes.max()) + 1
-    pairs = np.unique(groups * classes + codes)
-    return int(np.bincount(pairs % classes, minlength=classes).min()) >= 2

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from mi_attention.estimators.objects import native
 from mi_attention.interface import FloatArray, IntArray, Unit
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "check_finite",
     "cluster_standard_error",
     "count_independent",
+    "naming",
     "row_blocks",
     "warn_if_small",
 ]
@@ -47,8 +50,10 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
         return np.asarray(value.numpy())
     if isinstance(value, np.ndarray):
         return value
+    # numpy would make a text of a number, and of a missing value, that stands among strings.
+    mixed = isinstance(value, list | tuple) and 0 < sum(isinstance(entry, str) for entry in value) < len(value)
     try:
-        return np.asarray(value)
+        return np.asarray(value, dtype=object if mixed else None)
     except ValueError as error:
         raise ValueError(f"{name} is ragged: every row needs the same number of entries") from error
 
@@ -90,7 +95,7 @@ def as_groups(groups: Any, n: int) -> IntArray | None:
     """
     if groups is None:
         return None
-    array = as_array("groups", groups)
+    array = native(as_array("groups", groups), "groups", "name the instance of every row")
     if array.shape != (n,):
         raise ValueError(f"groups must be ({n},), one instance a row of x, got shape {array.shape}")
     if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -159,6 +164,15 @@ def as_units(units: Any, y: Any = None, groups: Any = None) -> list[Unit]:
     output = as_array("y", y)
     instances = as_groups(groups, states.shape[1])
     return [Unit(x=unit, y=output, groups=instances) for unit in states]
+
+
+@contextmanager
+def naming(index: int, unit: Unit) -> Iterator[None]:
+    """Put which unit of several it was before what a ValueError says."""
+    try:
+        yield
+    except ValueError as error:
+        raise ValueError(f"unit {index}{f' ({unit.name})' if unit.name else ''}: {error}") from error
 
 
 def cluster_standard_error(local: FloatArray, groups: IntArray | None) -> float:

@@ -215,6 +215,7 @@ def test_confidence_and_the_ceiling_reach_the_first_rank():
     assert share.ci_high <= 1
 
 
+@pytest.mark.filterwarnings("ignore::mi_attention.estimators.HighDimensionWarning")
 def test_each_row_is_signed_by_the_estimator_that_made_it():
     record = make_record(n=300)
     found = compare(record, estimator=Ross(k=4), alignments=("instance", "rank"))

@@ -21,6 +21,7 @@ class Member:
         y: "classes", "numbers" or "both".
         counts: Needs a discrete x as well.
         width: Most columns it takes.
+        outputs: Most columns of a continuous output it takes.
         folds: Rows are dealt to folds in their order, so that another order moves the value within its error.
         trained: Trained by random steps: rounding grows, so that only the level is kept by maps of the input.
         features: Draws random features of the columns in their order.
@@ -39,6 +40,7 @@ class Member:
     y: str
     counts: bool = False
     width: int = 12
+    outputs: int = 4
     folds: bool = False
     trained: bool = False
     features: bool = False
@@ -91,7 +93,9 @@ TABLE = [
         costly=True,
     ),
     Member("npeet", {}, "both", grouped=False, pointwise=False, noisy=True, independence=0.12),
-    Member("scikit-learn", {}, "both", width=1, grouped=False, pointwise=False, noisy=True, independence=0.06),
+    Member(
+        "scikit-learn", {}, "both", width=1, outputs=1, grouped=False, pointwise=False, noisy=True, independence=0.06
+    ),
 ]
 MEMBERS = [member for member in TABLE if member.name in estimator_names()]
 COSTLY = [member for member in MEMBERS if member.costly]

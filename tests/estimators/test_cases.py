@@ -6,6 +6,7 @@ M3, M5, M13, M15, M16, M21, M25 and M32 are numbers the collection does not have
 import subprocess
 import sys
 import tracemalloc
+import warnings
 
 import numpy as np
 import pytest
@@ -13,7 +14,11 @@ import pytest
 from mi_attention.estimators import (
     KSG,
     NPEET,
+    Copula,
+    HighDimensionWarning,
+    Mixture,
     Probe,
+    ProbeKNN,
     Ross,
     SmallSampleWarning,
     estimator_names,
@@ -21,6 +26,10 @@ from mi_attention.estimators import (
     mutual_information,
 )
 from mi_attention.estimators.permutation import permutation_test
+from mi_attention.interface import Unit
+
+# Neighbours in many columns are tried on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::mi_attention.estimators.HighDimensionWarning")
 
 
 @pytest.mark.parametrize("estimator", [Probe(), Ross(), KSG()])
@@ -53,7 +62,7 @@ def test_m2_duplicates_need_no_noise():
 def test_m4_all_singletons_are_undefined(estimator):
     estimate = estimator.estimate(np.random.default_rng(0).standard_normal(6), np.arange(6))
     assert estimate.status == "undefined"
-    assert estimate.reason == "class has fewer than 2 rows"
+    assert estimate.reason.startswith("class has fewer than 2 rows: merge or remove it")
     assert np.isnan(estimate.nats)
 
 
@@ -331,6 +340,50 @@ def test_m28_a_label_is_no_coordinate():
     x[:, :4] += 4 * np.eye(4)[y]
     found = Probe().estimate(x, y)
     assert found.ceiling - 0.1 < found.nats <= found.ceiling
+    for one, other in ((x, y), (y, x), (x, y.astype(float))):
+        with pytest.raises(ValueError, match=r"4 classes beside 128 columns.*use Probe"):
+            KSG().estimate(one, other)
+    low = KSG().estimate(x[:, :2], y)
+    assert low.reason == "4 classes taken for a coordinate: use Ross or Mixture"
+    assert "classes" not in KSG().estimate(x[:, :2], np.arange(1000)).reason
+
+
+@pytest.mark.parametrize("estimator", [Ross(), KSG(), Mixture()], ids=lambda e: e.signature)
+@pytest.mark.filterwarnings("default::mi_attention.estimators.HighDimensionWarning")
+def test_m27_neighbours_in_many_columns_say_so(estimator):
+    r = np.random.default_rng(0)
+    x, y = r.standard_normal((60, 6)), np.arange(60) % 2
+    output = r.standard_normal(60) if isinstance(estimator, KSG) else y
+    with pytest.warns(HighDimensionWarning, match=r"in 6 columns: .* use (Probe|Copula)") as told:
+        estimator.estimate(x, output)
+    assert told[0].filename == __file__
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        estimator.estimate(x[:, :5], output)
+        estimator.estimate(np.hstack([x[:, :5], np.ones((60, 1))]), output)
+
+
+def test_m27_the_probe_in_front_of_neighbours_is_no_reason_to_warn():
+    r = np.random.default_rng(0)
+    y = np.arange(140) % 7
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ProbeKNN(probe=Probe(folds=3, members=("linear",))).estimate(r.standard_normal((140, 8)), y)
+
+
+@pytest.mark.parametrize("estimator", [Ross(), Probe(), Copula(), make_estimator("neural")], ids=lambda e: e.signature)
+def test_m9_the_unit_is_named(estimator):
+    r = np.random.default_rng(0)
+    y = r.standard_normal(100) if isinstance(estimator, Copula) else np.arange(100) % 2
+    x = [r.standard_normal((100, 4)) for _ in range(3)]
+    x[2][11, 1] = np.nan
+    units = [Unit(each, y, name=f"position {index + 5}") for index, each in enumerate(x)]
+    with pytest.raises(ValueError, match=r"^unit 2 \(position 7\): x is nan at row 11, column 1"):
+        estimator.estimate_many(units)
+    with pytest.raises(ValueError, match=r"^unit 2: x is nan at row 11"):
+        estimator.estimate_many(np.stack(x), y)
+    with pytest.raises(ValueError, match=r"^x is nan at row 11"):
+        estimator.estimate(x[2], y)
 
 
 @pytest.mark.slow

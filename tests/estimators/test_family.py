@@ -7,6 +7,9 @@ from hypothesis import strategies as st
 
 from tests.estimators.registered import CHEAP, estimate_quietly
 
+# Neighbours in many columns are tried on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::mi_attention.estimators.HighDimensionWarning")
+
 # NPEET has no pointwise values and takes no groups; counts need a discrete state.
 ALL = [member for member in CHEAP if member.grouped and member.pointwise and not member.counts]
 CLASSIFYING = [member for member in ALL if member.takes_classes]

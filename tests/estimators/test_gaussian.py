@@ -1,8 +1,10 @@
 import numpy as np
 import pytest
 
-from mi_attention.estimators.elliptical import gaussian_information
+from mi_attention.estimators.canonical import held_out_log_ratio
+from mi_attention.estimators.elliptical import chance_spread, gaussian_information
 from mi_attention.estimators.gaussian import Gaussian
+from mi_attention.estimators.intervals import interval
 from mi_attention.interface import Unit
 
 
@@ -134,3 +136,65 @@ def test_many_units_with_outputs_of_several_columns():
     found = Gaussian().estimate_many(units)
     assert [e.nats for e in found] == [Gaussian().estimate(u.x, u.y).nats for u in units]
     assert (units[0].x == before).all()
+
+
+@pytest.mark.parametrize(("n", "width", "other", "draws"), [(60, 4, 3, 40), (150, 60, 20, 8), (400, 128, 16, 4)])
+def test_chance_in_many_columns_is_no_bound(n, width, other, draws):
+    # Maps or correlations that saw a held-out row read .044, 1.2 and .28 here.
+    rng = np.random.default_rng(20)
+    found = [
+        Gaussian().estimate(rng.standard_normal((n, width)), rng.standard_normal((n, other))) for _ in range(draws)
+    ]
+    low = [each.lower_bound for each in found]
+    assert np.mean(low) < 2 * np.std(low) / np.sqrt(draws)
+    assert np.mean(low) > -0.05
+    inside = [interval(each).low <= 0 <= interval(each).high for each in found]
+    assert np.mean(inside) >= 0.9
+
+
+@pytest.mark.parametrize(("instances", "rows", "noise"), [(60, 6, 0.1), (60, 6, 1.0), (200, 6, 0.1)])
+def test_rows_of_an_instance_bias_neither_nothing_nor_something(instances, rows, noise):
+    rng = np.random.default_rng(21)
+    groups = np.repeat(np.arange(instances), rows)
+    correlation = 0.9 / (1 + noise**2)
+    truth = -0.5 * np.log(1 - correlation**2)
+    nothing, something = [], []
+    for _ in range(40):
+        x, free = rng.standard_normal((instances, 4)), rng.standard_normal((instances, 3))
+        bound = free.copy()
+        bound[:, 0] = 0.9 * x[:, 0] + np.sqrt(0.19) * free[:, 0]
+        x, free, bound = (
+            each[groups] + noise * rng.standard_normal((len(groups), each.shape[1])) for each in (x, free, bound)
+        )
+        nothing.append(Gaussian().estimate(x, free, groups).nats)
+        something.append(Gaussian().estimate(x, bound, groups).nats)
+    assert abs(np.mean(nothing)) < 3 * np.std(nothing) / np.sqrt(40) + 0.005
+    assert abs(np.mean(something) - truth) < 3 * np.std(something) / np.sqrt(40) + 0.01
+
+
+def test_the_spread_of_chance_is_that_of_wilks():
+    rng = np.random.default_rng(22)
+    for n, width, other in ((60, 4, 3), (200, 20, 2)):
+        values = [
+            gaussian_information(rng.standard_normal((n, width)), rng.standard_normal((n, other))) for _ in range(400)
+        ]
+        assert np.std(values) == pytest.approx(chance_spread(n, width, other), rel=0.12)
+        assert chance_spread(n, width, other) == pytest.approx(chance_spread(n, other, width), rel=1e-9)
+
+
+def test_a_held_out_row_touches_nothing_of_what_judges_it():
+    rng = np.random.default_rng(23)
+    x, y, _ = pair(0.7, 200, rng, 6, 3)
+    fold = np.arange(200) % 10
+    nest = fold % 5
+    one = held_out_log_ratio(x, y, fold, nest, 200)
+    moved = x.copy()
+    moved[0], moved[5] = 50, -50  # rows of folds 0 and 5, which share a nest
+    other = held_out_log_ratio(moved, y, fold, nest, 200)
+    # Row 10 is of fold 0 too, row 15 of fold 5; row 10's directions come from fold 5 as well.
+    alone = x.copy()
+    alone[0] = 50
+    np.testing.assert_allclose(held_out_log_ratio(alone, y, fold, nest, 200)[10::10], one[10::10], atol=1e-12)
+    assert abs(other[10] - one[10]).max() > 1e-6
+    with pytest.raises(ValueError, match="folds must be at least 3"):
+        Gaussian(folds=2)

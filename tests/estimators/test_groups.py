@@ -5,6 +5,9 @@ import pytest
 
 from mi_attention.estimators import KSG, Probe, Ross
 
+# Neighbours in many columns are tried on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::mi_attention.estimators.HighDimensionWarning")
+
 
 def contextual(instances, rows, width, shift, rng, share=1.0):
     """Rows of an instance share a vector; the label belongs to the instance.

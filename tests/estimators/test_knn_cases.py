@@ -8,6 +8,9 @@ from mi_attention.estimators.conditional import ConditionalMixture
 from mi_attention.estimators.mixture import Mixture
 from mi_attention.estimators.probe_knn import ProbeKNN
 
+# Neighbours in many columns are tried on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::mi_attention.estimators.HighDimensionWarning")
+
 
 @pytest.mark.parametrize("estimator", [Mixture(), ProbeKNN()], ids=lambda e: e.signature)
 def test_m1_a_constant_feature_has_exactly_no_information(estimator):
@@ -30,7 +33,8 @@ def test_m2_duplicates_need_no_noise(estimator):
 
 def test_m4_singletons_of_labels_are_undefined():
     estimate = Mixture().estimate(np.random.default_rng(0).standard_normal(6), list("abcdef"))
-    assert (estimate.status, estimate.reason) == ("undefined", "class has fewer than 2 rows")
+    assert estimate.status == "undefined"
+    assert estimate.reason.startswith("class has fewer than 2 rows: merge or remove it")
 
 
 @pytest.mark.parametrize("estimator", [Mixture(), ProbeKNN()], ids=lambda e: e.signature)

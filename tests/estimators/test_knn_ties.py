@@ -9,6 +9,9 @@ from scipy.special import digamma
 from mi_attention.estimators import KSG, Ross
 from mi_attention.estimators.ties import expected_digamma_of_rank, local_information
 
+# Neighbours in many columns are tried on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore::mi_attention.estimators.HighDimensionWarning")
+
 
 def enumerated(before, wanted, own, every):
     """Mean of psi(before + place of the wanted-th own row) over all orders of the rim."""

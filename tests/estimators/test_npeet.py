@@ -35,6 +35,7 @@ def test_what_it_cannot_do_is_refused_or_flagged():
     assert estimate.lower_bound is None
     assert "seed=0" in estimate.signature
     assert "nats" in estimate.signature
+    assert NPEET(blocks=20).signature != NPEET().signature
     assert [e.nats for e in NPEET().estimate_many(x[None], y)] == [estimate.nats]
 
 

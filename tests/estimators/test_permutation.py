@@ -7,6 +7,7 @@ from scipy.special import ndtri
 
 from mi_attention.estimators import KSG, NPEET, Probe, Ross, make_estimator
 from mi_attention.estimators.detection import detection_limit, information_of_spacing, intraclass_correlation
+from mi_attention.estimators.folds import rare_class
 from mi_attention.estimators.halves import split_half
 from mi_attention.estimators.intervals import interval
 from mi_attention.estimators.permutation import label_permutations, null_quantile, permutation_test, statistic_of
@@ -321,7 +322,7 @@ def test_halves_of_local_average_to_the_whole():
 def test_halves_without_a_value_say_why():
     x, y = np.random.default_rng(0).standard_normal((40, 2)), np.r_[np.zeros(38, int), 1, 1]
     halves = split_half(FAST, x, y, seed=0)  # one row of class 1 in each half
-    assert (np.isnan(halves.first), halves.reason) == (True, "class has fewer than 2 rows")
+    assert (np.isnan(halves.first), halves.reason) == (True, rare_class(None))
     with pytest.raises(ValueError, match="two independent rows"):
         split_half(FAST, x, y, np.zeros(40, int), seed=0)
 

@@ -310,8 +310,10 @@ def test_property(member, check, shape):
 
 
 @pytest.mark.parametrize(("member", "check"), cases(COSTLY))
-def test_property_of_a_costly_member(member, check):
-    check(member, Shape())
+@settings(max_examples=2, deadline=None, derandomize=True)
+@given(shape=shapes)
+def test_property_of_a_costly_member(member, check, shape):
+    check(member, shape)
 
 
 # --- in expectation ---------------------------------------------------------------------------------------------------
@@ -336,6 +338,22 @@ def test_near_nothing_at_independence(member):
     draws = 6 if member.costly else 30
     mean, error = mean_of_draws(member, 0.0, 0.0, draws, 200)
     assert abs(mean) <= member.independence + 4 * error
+
+
+@pytest.mark.parametrize("columns", [1, 2, 3, 4])
+@pytest.mark.parametrize("member", [member for member in MEMBERS if member.takes_numbers], ids=str)
+def test_near_nothing_at_independence_of_several_outputs(member, columns):
+    if columns > member.outputs:
+        pytest.skip("it takes one column, and says so elsewhere")
+    draws = 5 if member.costly else 20
+    states, outputs = np.random.default_rng(2), np.random.default_rng(3)
+    values = [
+        estimate_quietly(
+            member, states.standard_normal((150, min(3, member.width))), outputs.standard_normal((150, columns))
+        ).nats
+        for _ in range(draws)
+    ]
+    assert abs(np.mean(values)) <= member.independence + 4 * np.std(values, ddof=1) / np.sqrt(draws)
 
 
 @pytest.mark.parametrize("member", MEMBERS, ids=str)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, overload
 
@@ -21,6 +22,7 @@ from mi_attention.estimators.samples import (
     as_units,
     cluster_standard_error,
     count_independent,
+    naming,
     warn_if_small,
 )
 from mi_attention.interface import FloatArray, IntArray, MIEstimate, Unit
@@ -156,14 +158,18 @@ class Neural(CriticOptions):
         if y is not None and (wide := as_array("y", y)).ndim == 2:
             # A Unit holds one output a row; several columns go round it.
             listed = as_units(units, wide[:, 0], groups)
-            return self._estimate_all([(unit.x, wide, unit.groups) for unit in listed])
-        return self._estimate_all([(unit.x, unit.y, unit.groups) for unit in as_units(units, y, groups)])
+            return self._estimate_all([(unit.x, wide, unit.groups) for unit in listed], listed)
+        listed = as_units(units, y, groups)
+        return self._estimate_all([(unit.x, unit.y, unit.groups) for unit in listed], listed)
 
-    def _estimate_all(self, inputs: Sequence[tuple[Any, Any, Any]]) -> list[MIEstimate]:
+    def _estimate_all(
+        self, inputs: Sequence[tuple[Any, Any, Any]], named: Sequence[Unit] | None = None
+    ) -> list[MIEstimate]:
         results: dict[int, MIEstimate] = {}
         alike: dict[tuple[int, int, int], list[tuple[int, _Prepared]]] = {}
         for index, given in enumerate(inputs):
-            unit = self._prepare(*given)
+            with nullcontext() if named is None else naming(index, named[index]):
+                unit = self._prepare(*given)
             if isinstance(unit, MIEstimate):
                 results[index] = unit
             else:
