@@ -28,6 +28,7 @@ from mi_attention.estimators import make_estimator
 from mi_attention.interface import AttentionRecord
 from mi_attention.models import TrainedClassifier, evaluate, train
 from mi_attention.records import record_from_classifier
+from mi_attention.study.commit import commit_name
 from mi_attention.study.config import DataConfig
 from mi_attention.study.controls import control_models, refitted_nulls
 from mi_attention.study.grid import PACKAGES, Cell
@@ -134,6 +135,7 @@ def run_cell(cell: Cell, store: CellStore, group: Sequence[Cell] = ()) -> str:
     metadata: dict[str, Any] = {
         "cell": cell.model_dump(mode="json", exclude={"data": {"path": True, "train_on": {"path"}}}),
         "versions": versions(),
+        "commit": commit_name(),
         "hardware": hardware(),
         "threads": 1,
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from mi_attention.study.answers import CONFIRMATORY, apart, verdict_of
 from mi_attention.study.cell import hardware, versions
 from mi_attention.study.claims import Question
 from mi_attention.study.collection import Collection
-from mi_attention.study.manifest import source_commit, without_places
+from mi_attention.study.commit import source_commit
+from mi_attention.study.manifest import without_places
 from mi_attention.study.run import Plan
 from mi_attention.study.store import CellStore
 
@@ -177,6 +179,9 @@ def claim_facts(collection: Collection, plans: Mapping[str, Plan], directory: Pa
             cell.data_name: cell.training_fingerprint for cell in cells.values() if cell.training_fingerprint
         },
         "cells": len(cells),
+        "cell_commits": dict(
+            sorted(Counter(str(facts.get("commit") or "not recorded") for facts in stored.values()).items())
+        ),
         "seconds": sum(float(facts["seconds"]) for facts in stored.values()),
         "weights": {key: str(facts.get("record", {}).get("weights", "")) for key, facts in stored.items()},
     }

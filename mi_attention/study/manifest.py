@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -11,12 +10,13 @@ from typing import Any
 
 from mi_attention.report import atomic_path
 from mi_attention.study.cell import hardware, versions
+from mi_attention.study.commit import source_commit
 from mi_attention.study.config import StudyConfig
 from mi_attention.study.declared import Declaration
 from mi_attention.study.run import Plan
 from mi_attention.study.tables import StudyTables
 
-__all__ = ["source_commit", "without_places", "write_manifest"]
+__all__ = ["without_places", "write_manifest"]
 
 
 def write_manifest(
@@ -80,22 +80,3 @@ def without_places(study: StudyConfig) -> dict[str, Any]:
                 if isinstance(source.get(key), str):
                     source[key] = Path(source[key]).name
     return facts
-
-
-def source_commit() -> dict[str, Any]:
-    """Commit of the source tree the package runs from, where it is one and git is there to ask."""
-    root = Path(__file__).resolve().parents[2]
-    if not (root / ".git").exists():
-        return {"commit": None, "changed": None}
-    try:
-        head = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, check=True)
-        state = subprocess.run(
-            ["git", "status", "--porcelain", "--", "mi_attention", "analyses"],
-            cwd=root,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-    except (OSError, subprocess.CalledProcessError):
-        return {"commit": None, "changed": None}
-    return {"commit": head.stdout.strip(), "changed": bool(state.stdout.strip())}

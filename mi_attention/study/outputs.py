@@ -85,7 +85,7 @@ def write_outputs(
 
 def _remove_earlier(target: Path) -> None:
     """Files of an earlier run: one that this run does not write would pass for its result."""
-    for name in (*TIDY, "summary", "controls", "erasure", "ranks", "contrasts"):
+    for name in (*TIDY, "summary", "controls", "erasure", "ranks", "ranks-controls", "contrasts"):
         for ending in ("parquet", "csv", "tex"):
             (target / f"{name}.{ending}").unlink(missing_ok=True)
     for name in PAGES:

@@ -93,11 +93,17 @@ def _row(claim: Mapping[str, Any], number: int) -> tuple[str, ...]:
         _found(contrasts),
         _parts(claim.get("parts", {})),
         _estimates(contrasts),
-        "–" if worst is None else format_number(worst, 3),
+        _probability(worst),
         _range(contrasts, "reliability", 2),
         ceiling if slopes == "–" else f"{ceiling} ({slopes} per log unit)",
         _range(contrasts, "detection_limit", 3),
     )
+
+
+def _probability(p: float | None) -> str:
+    if p is None:
+        return "–"
+    return "< 0.001" if p < 0.0005 else format_number(p, 3)
 
 
 def _found(contrasts: Sequence[Mapping[str, Any]]) -> str:

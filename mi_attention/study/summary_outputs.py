@@ -11,7 +11,6 @@ from mi_attention.report import write_latex, write_table
 from mi_attention.study.contrast_outputs import latex_label
 from mi_attention.study.findings import Findings
 from mi_attention.study.summary import BOUNDED, ERASURE, SUMMARY_HEADERS, rank_headers
-from mi_attention.study.tables import GROUP_COLUMNS
 
 __all__ = ["write_summaries"]
 
@@ -64,7 +63,7 @@ _INTERVALS = tuple((name, f"{name}_low", f"{name}_high") for name in BOUNDED)
 
 
 def write_summaries(found: Findings, target: Path) -> list[Path]:
-    """Write ``summary`` (Parquet, CSV, LaTeX) and ``controls.tex``; ``erasure.tex`` and ``ranks.tex`` where they exist.
+    """Write ``summary`` (Parquet, CSV, LaTeX) and ``controls.tex``; tables of erasure and of ranks where they exist.
 
     Args:
         found: What the study found, with at least one finished cell.
@@ -135,7 +134,11 @@ def write_summaries(found: Findings, target: Path) -> list[Path]:
             "which is what attention leads by from arithmetic alone",
         )
     if len(ranks):
-        columns = [str(name) for name in ranks.columns if name not in GROUP_COLUMNS]
-        caption = f"Mutual information (nats) of the most attended state, the second and so on, by output{setting}"
-        write(ranks, columns, rank_headers(found.tables.output), "ranks", caption)
+        # Side by side they would not fit on a page.
+        about = f"Mutual information (nats) of the most attended state, the second and so on{setting}: with the"
+        headers = rank_headers(found.tables.output)
+        baseline = f"{about} output asked for, and with weights permuted within each instance (mechanical baseline)"
+        write(ranks, ["ceiling", "main", "permuted"], headers, "ranks", baseline)
+        controls = f"{about} gold label, and with the prediction that the same states give under uniform attention"
+        write(ranks, ["label", "uniform"], headers, "ranks-controls", controls)
     return written

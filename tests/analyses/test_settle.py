@@ -196,7 +196,9 @@ def test_a_second_run_trains_nothing_and_gives_the_same_bytes(
 
 def test_the_manifest_says_what_was_run(results: Path) -> None:
     facts = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
-    assert facts["cells"] == 6 == len(facts["weights"])
+    assert facts["cells"] == 6 == len(facts["weights"]) == sum(facts["cell_commits"].values())
+    made = facts["commit"]["commit"]
+    assert set(facts["cell_commits"]) <= ({made, f"{made}, changed"} if made else {"not recorded"})
     assert list(facts["data"]) == ["planted"]
     assert facts["missing"] == ["core: set/set.jsonl"]
     assert facts["studies"]["core"]["seeds"] == [0, 1, 2]

@@ -175,9 +175,9 @@ def test_the_causal_check_is_of_the_same_groups_in_the_same_order():
     assert set(found["order"]) == {"informativeness minus attention"}
 
 
-def findings(*parts):
+def findings(*parts, profile=None):
     frames = {name: pd.concat([getattr(p, name) for p in parts]) for name in ("agreement", "concentration", "training")}
-    whole = replace(parts[0], **frames, profile=pd.DataFrame())
+    whole = replace(parts[0], **frames, profile=pd.DataFrame() if profile is None else profile)
     study = StudyConfig.model_validate(
         {"name": "s", "data": [{"name": "digits"}], "model": {"encoder": "mlp"}, "seeds": [0, 1, 2]}
     )
@@ -215,8 +215,16 @@ def test_the_latex_tables_fit_a_page(tmp_path):
     for part in parts:
         # Signs and bounds as wide as they come.
         part.agreement[["ci_low", "ci_high"]] = [-0.88, -0.08]
-    write_summaries(findings(*parts), tmp_path)
-    names = "".join(f"\\input{{{name}}}" for name in ("summary", "controls", "erasure"))
+    known = {"alignment": "rank", "state": "hidden", "ceiling": 1.59, "nats": 1.18}
+    outputs = ("prediction", "label", "uniform prediction", "permuted attention")
+    profile = pd.DataFrame(
+        LABELS | {"data": d, "encoder": e, "score": s, "output": output, "unit_index": k, "seed": 0} | known
+        for d, e, s in cells
+        for output in outputs
+        for k in range(5)
+    )
+    write_summaries(findings(*parts, profile=profile), tmp_path)
+    names = "".join(f"\\input{{{name}}}" for name in ("summary", "controls", "erasure", "ranks", "ranks-controls"))
     text = f"\\documentclass[twocolumn]{{article}}\\usepackage{{booktabs}}\\begin{{document}}{names}\\end{{document}}"
     (tmp_path / "paper.tex").write_text(text)
     command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
