@@ -8,6 +8,7 @@ Run from the root of the repository, with one thread a process::
 Every draw of every estimator is a file of its own under ``OUTPUT/rows``, so that a run that was stopped goes on where
 it was, and more seeds or estimators add to what is there. ``--redo`` forgets the files of the estimators named: needed
 after a change of their code, which the files do not know; other hyper-parameters than the files' are noticed.
+``--table`` runs nothing and makes the table of the draws that are there; ``draws`` counts them.
 ``accuracy`` (Parquet, CSV, Markdown) is the table; ``detection`` says the smallest information that half the draws
 found. ``--required`` runs the draws on which the default estimator is judged and prints PASS or FAIL a line.
 
@@ -272,6 +273,7 @@ def parse(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     parser.add_argument("--first-seed", type=int, default=101)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--required", action="store_true", help="judge the default estimator; names its own draws")
+    parser.add_argument("--table", action="store_true", help="run nothing: the table of the draws that are there")
     parser.add_argument("--redo", nargs="+", default=[], choices=list(ESTIMATORS), help="forget what these gave")
     return parser.parse_args(arguments)
 
@@ -297,7 +299,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ]
     for cell, name in itertools.product(cells, options.redo):
         cell.path(options.output, name).unlink(missing_ok=True)
-    run(cells, estimators, options.output, options.workers)
+    if not options.table:
+        run(cells, estimators, options.output, options.workers)
     rows = gather(cells, estimators, options.output)
     summary, limits = summarise(rows), detection(rows)
     stem = "required" if options.required else "accuracy"
