@@ -11,13 +11,16 @@ from numpy.typing import NDArray
 from mi_attention.estimators.rows import KEPT_NUMBERS, StandardisedRows
 from mi_attention.estimators.samples import row_blocks
 
-__all__ = ["Axes", "PrincipalRows", "principal_rows"]
+__all__ = ["Axes", "PrincipalRows", "leading_rows", "principal_rows"]
 
 # Standard deviations at which a coordinate is cut. The covariance of a class is a mean of squares: with t(3) tails a
 # few rows decide it, and hide any difference between classes. Gaussian coordinates lose next to nothing.
 TAIL = 3.5
 # Axes with less than this share of the mean variance are rounding, not data.
 NEGLIGIBLE = 1e-9
+# Axes stand out from the rest with more than this multiple of the median variance; estimated from twice as many rows as
+# columns, the largest of equal variances comes to 3.6 medians.
+STANDS_OUT = 4.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +89,21 @@ def principal_rows(rows: StandardisedRows) -> PrincipalRows:
     axes = Axes(rotation=rotation[:, real], spread=np.sqrt(variance[real]))
     kept = axes.cut(rows.kept) if rows.kept is not None and rows.n * rows.width <= KEPT_NUMBERS // 2 else None
     return PrincipalRows(rows=rows, axes=axes, kept=kept)
+
+
+def leading_rows(rows: PrincipalRows) -> PrincipalRows | None:
+    """The rows along the axes that stand out from the rest, where these are at most half of all.
+
+    Correlated states move along few of their directions. What is estimated along these alone needs fewer rows; what the
+    others hold is lost, so this is a second reading and not a replacement.
+
+    Returns:
+        The rows along those axes; None where fewer than two, or more than half, stand out.
+    """
+    variance = rows.axes.spread**2
+    out = variance > STANDS_OUT * np.median(variance)
+    if not 2 <= out.sum() <= len(out) / 2:
+        return None
+    axes = Axes(rotation=np.ascontiguousarray(rows.axes.rotation[:, out]), spread=rows.axes.spread[out])
+    kept = None if rows.kept is None else np.ascontiguousarray(rows.kept[:, out])
+    return PrincipalRows(rows=rows.rows, axes=axes, kept=kept)
