@@ -46,7 +46,7 @@ contradicted claim it is that of the contradiction. Contrasts are paired by seed
 these instances. Reliability is that of the order of information, ceiling the agreement that attention in the true
 order would reach, limit the smallest information of one state that would have been detected in half of all cases at
 that number of instances. Agreement *by position* ranks the positions of a data set, or its bins of relative
-position: five to fifteen of them.
+position: five to ten of them.
 """
 AFTER = """
 ## How our reading of the paper could be wrong

@@ -43,16 +43,18 @@ def write_story(
             page = json.loads(path.read_text(encoding="utf-8"))
         except ValueError as error:
             raise ValueError(f"{path} is damaged ({error}); run the script again") from error
-        parts.append("\n".join(claim_lines(name, page)))
+        others = {found.name for found in path.parent.glob("*.csv")} - {"table.csv", "estimates.csv"}
+        parts.append("\n".join(claim_lines(name, page, sorted(others))))
     return write_text("\n\n".join([*parts, after.strip()]) + "\n", Path(target))
 
 
-def claim_lines(name: str, page: Mapping[str, Any]) -> list[str]:
+def claim_lines(name: str, page: Mapping[str, Any], further: Sequence[str] = ()) -> list[str]:
     """The part of one script: question, figure, one row a claim, and what would change the answer.
 
     Args:
         name: Of the script.
         page: What is in its ``claim.json``.
+        further: Files of further tables in its folder.
     """
     rows = [_row(claim, number) for number, claim in enumerate(page["claims"], 1)]
     late: dict[str, list[str]] = {}
@@ -67,10 +69,11 @@ def claim_lines(name: str, page: Mapping[str, Any]) -> list[str]:
     named = [f"claim{'s' * (len(numbers) > 1)} {', '.join(numbers)}: {status}" for status, numbers in late.items()]
     lines += [f"Not simply confirmatory: {'; '.join(named)}.", ""] if late else []
     lines += [f"*What would change our mind.* {page['doubt']}", ""]
-    return [
-        *lines,
-        f"Every contrast, interval and control: [table.csv]({name}/table.csv), [claim.json]({name}/claim.json).",
-    ]
+    listed = "".join(f" Beside them: [{file}]({name}/{file})." for file in further)
+    everything = (
+        f"Every contrast, interval and control: [table.csv]({name}/table.csv), [claim.json]({name}/claim.json)."
+    )
+    return [*lines, everything + listed]
 
 
 def _counted(claims: Sequence[Mapping[str, Any]]) -> str:
