@@ -1,4 +1,4 @@
-"""Where cells run: processes of this machine, or the workers of a dask cluster, both through joblib."""
+"""Where cells run: processes of this machine, through joblib, or the workers of a dask cluster."""
 
 from __future__ import annotations
 
@@ -65,7 +65,8 @@ def run_on(backend: str, workers: int, run: Run, tasks: Sequence[Task], store: C
 
     A process of this machine that dies (killed, out of memory) takes the others of its pool with it: what is left is
     started again, and where nothing gets finished any more, one cell at a time, so that the one to blame is recorded
-    as failed. A dask scheduler moves the cells of a lost worker to another by itself, a few times.
+    as failed. A dask scheduler moves the cells of a lost worker to another by itself, a few times; a cell that has cost
+    several workers their lives is recorded as failed, and the others go on.
 
     Args:
         backend: See ``check_backend``.
@@ -102,8 +103,11 @@ def _run_in_processes(workers: int, run: Run, tasks: list[Task], store: CellStor
         try:
             _parallel(2, run, [task], store)
         except BrokenProcessPool:
-            error = "its process died: killed, or out of memory; try fewer workers"
-            store.write_failure(task[0].key, error, "", {"cell": task[0].model_dump(mode="json", exclude={"data"})})
+            _record_death(task[0], store, "its process died: killed, or out of memory; try fewer workers")
+
+
+def _record_death(cell: Cell, store: CellStore, error: str) -> None:
+    store.write_failure(cell.key, error, "", {"cell": cell.model_dump(mode="json", exclude={"data"})})
 
 
 def _parallel(workers: int, run: Run, tasks: Sequence[Task], store: CellStore) -> None:
@@ -115,17 +119,27 @@ def _parallel(workers: int, run: Run, tasks: Sequence[Task], store: CellStore) -
 def _run_on_cluster(address: str, run: Run, tasks: Sequence[Task], store: CellStore) -> None:
     # Workers have working directories of their own.
     shared = CellStore(store.directory.resolve())
-    with _client(address) as client:
+    distributed = _distributed()
+    with _client(address) as client, client.as_current():
         _workers_of(client)
         _require_visible(client, shared.directory)
-        with joblib.parallel_config(backend="dask", client=client):
-            jobs = (joblib.delayed(run)(cell, shared, group) for cell, group in tasks)
-            try:
-                joblib.Parallel(n_jobs=-1, batch_size=1)(jobs)
-            except _distributed().KilledWorker as error:
-                raise OSError(
-                    f"a cell has cost several dask workers their lives, perhaps their memory: {error}"
-                ) from error
+        # Not through joblib, which waits for ever where a task has cost its workers their lives.
+        running = {client.submit(run, cell, shared, group, pure=False): (cell, group) for cell, group in tasks}
+        suspects = []
+        for future in distributed.as_completed(running):
+            error = future.exception()
+            if isinstance(error, distributed.KilledWorker):
+                suspects.append(running[future])
+            elif error is not None:
+                raise error
+        # Cells that waited on a worker that died are under suspicion too: alone, only the one to blame dies again.
+        for cell, group in suspects:
+            error = client.submit(run, cell, shared, group, pure=False).exception()
+            if isinstance(error, distributed.KilledWorker):
+                death = "it has cost several dask workers their lives: killed, or out of memory; give workers more"
+                _record_death(cell, shared, death)
+            elif error is not None:
+                raise error
 
 
 @contextmanager

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mi_attention import cli
-from mi_attention.study.backends import _require_visible, _workers_of, check_backend, count_workers
+from mi_attention.study.backends import _require_visible, _workers_of, check_backend, count_workers, run_on
 from mi_attention.study.config import StudyConfig
 from mi_attention.study.run import plan_study, run_study
+from mi_attention.study.store import CellStore
 
 
 def test_two_processes(smallest, tmp_path, assert_same_tables):
@@ -37,6 +38,35 @@ def test_a_dask_cluster(smallest, tmp_path, assert_same_tables, cluster):
     assert run_study(plan, tmp_path).done == 6
     assert len(list((tmp_path / "cells").glob("*.summary"))) == 2
     assert_same_tables(tmp_path)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_cell_that_kills_its_dask_workers_is_recorded_and_the_others_are_done(smallest, tmp_path):
+    distributed = pytest.importorskip("distributed", reason="needs the extra 'distributed'")
+    dask = pytest.importorskip("dask")
+    plan = plan_study(smallest, tmp_path, workers=2)
+    store, deadly = CellStore(tmp_path / "cells"), plan.cells[2].key
+
+    def run(cell, store, group):
+        import os
+        import signal
+
+        import pandas as pd
+
+        if cell.key == deadly:
+            os.kill(os.getpid(), signal.SIGKILL)
+        store.write(cell.key, {"t": pd.DataFrame({"x": [1.0]})}, {}, "s")
+
+    # One death is enough here to give a cell up.
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+        ) as running,
+    ):
+        run_on(running.scheduler_address, 2, run, [(cell, ()) for cell in plan.cells], store)
+    assert store.finished(cell.key for cell in plan.cells) == {cell.key for cell in plan.cells} - {deadly}
+    assert "several dask workers" in store.read(deadly).metadata["error"]
 
 
 class Scheduler:
