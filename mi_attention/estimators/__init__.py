@@ -81,11 +81,11 @@ is the oracle approximating one, which needs no fourth moments and did as well a
   or .16 (4 classes) beside positions that differ in mean, and from .14 or .27 among four kinds of signal
   (``results/accuracy/required_detection.csv``); single states of classes of three components read as little as half of
   what they hold, and four classes of very different spread .8.
-- Information is lost in few rows. At d = 256 and 2 classes differences in mean are found from .16 nats at N = 500, .08
-  at 1000, .03 at 2000; XOR not at all, from .36 to .52, from .03 to .19 (``results/accuracy/accuracy.md``, one draw a
-  cell). There other estimators order some states better: Ross those of 20 factors up to N = 1000 (tau .79 and .79
-  against .21 and .49), a quadratic discriminant mixed ones at N = 1000 (.63 against .36), several at N = 500, where few
-  orders are worth much; at N = 2000 none is ahead by more than .01.
+- Information is lost in few rows. At d = 256 and 2 classes differences in mean are found from .16 nats at N = 500, .05
+  to .11 at 1000, .03 to .11 at 2000; XOR not at all, from .36 to .44, from .03 to .19, but from .08 at all three in
+  states of 20 factors (``results/accuracy/accuracy.md``, one draw a cell). No other estimator there is ahead by more
+  than .003 in RMSE; a quadratic discriminant orders mixed positions better at N = 1000 (tau .63 against .45), and
+  several do some designs at N = 500, where few orders are worth much.
 - ``nats`` uses the in-sample likelihood to estimate the bias; it is not a bound. Report ``lower_bound`` beside it.
 - Nearest neighbours in high dimension stay far too low (half a nat at d = 128, whatever N). Principal components before
   them throw away the directions of small variance that carry the label.
