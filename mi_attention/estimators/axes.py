@@ -19,7 +19,7 @@ TAIL = 3.5
 # Axes with less than this share of the mean variance are rounding, not data.
 NEGLIGIBLE = 1e-9
 # Axes stand out from the rest with more than this multiple of the median variance; estimated from twice as many rows as
-# columns, the largest of equal variances comes to 3.6 medians.
+# columns, the largest of equal variances comes to 3.5 medians.
 STANDS_OUT = 4.0
 
 

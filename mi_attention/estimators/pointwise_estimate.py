@@ -11,12 +11,19 @@ __all__ = ["constant_estimate", "pointwise_estimate"]
 
 
 def pointwise_estimate(
-    local: FloatArray, groups: IntArray | None, signature: str, ceiling: float | None = None, reason: str = ""
+    local: FloatArray,
+    groups: IntArray | None,
+    signature: str,
+    ceiling: float | None = None,
+    reason: str = "",
+    *,
+    held_out: bool = False,
 ) -> MIEstimate:
-    """An estimate that is no bound, whose value is the mean of ``local (n,)``; standard error by group."""
+    """An estimate whose value is the mean of ``local (n,)``, a lower bound where held out; standard error by group."""
+    value = float(local.mean())
     return MIEstimate(
-        nats=float(local.mean()),
-        lower_bound=None,
+        nats=value,
+        lower_bound=value if held_out else None,
         local=local,
         standard_error=cluster_standard_error(local, groups),
         n=len(local),

@@ -70,9 +70,9 @@ class Probe:
     out-of-fold scores are stacked log-linearly with coefficients from nested folds. All folds come from one pass over
     the rows (additive moments). Curved members (``"gaussian"``, ``"polynomial"``) read the leading linear scores and
     the coordinates of a subspace in which classes differ (``subspace``, ``reading``), and join a last stack; all
-    members then read rows along their principal axes with tails cut at 3.5 standard deviations. In fewer than 16 rows a
-    column, where at most half of the axes stand out (``axes.leading_rows``: correlated states), all is read a second
-    time along these alone, and that reading is taken where its held-out gain exceeds two standard errors.
+    members then read rows along their principal axes with tails cut at 3.5 standard deviations. In fewer than 16 rows
+    (groups) a column, where at most half of the axes stand out (``axes.leading_rows``: correlated states), all is read
+    a second time along these alone, and that reading is taken where its held-out gain exceeds two standard errors.
 
     What the fields of the result mean:
 

@@ -12,8 +12,8 @@ from mi_attention.estimators.features import with_cosines
 from mi_attention.estimators.folds import stratified_folds
 from mi_attention.estimators.measured_pair import measured_pair
 from mi_attention.estimators.one_by_one import OneByOne
+from mi_attention.estimators.pointwise_estimate import pointwise_estimate
 from mi_attention.estimators.samples import (
-    cluster_standard_error,
     warn_if_small,
 )
 from mi_attention.estimators.scores import normal_scores
@@ -94,7 +94,7 @@ class Regression(OneByOne):
         pair = measured_pair(x, y, groups, type(self).__name__)
         n, instances, independent = pair.n, pair.groups, pair.independent
         if pair.constant:
-            return self._result(np.zeros(n), pair.constant, instances)
+            return pointwise_estimate(np.zeros(n), instances, self.signature, reason=pair.constant, held_out=True)
         if independent < 2 * NESTED_FOLDS:
             return MIEstimate.undefined("fewer than 10 independent rows", n=n, signature=self.signature)
         warn_if_small(independent)
@@ -110,7 +110,7 @@ class Regression(OneByOne):
         surprise = np.log(np.square(b - _stacked(means, b, owner)).mean(axis=1) + SMALLEST_VARIANCE)[:, None]
         spread = np.hstack([self._predict(name, a, surprise, fold, owner) for name in self.members])
         local = _log_ratio(means, spread, b, fold, owner)
-        return self._result(local, "", instances)
+        return pointwise_estimate(local, instances, self.signature, held_out=True)
 
     def _predict(self, name: str, x: Matrix, y: Matrix, fold: IntArray, owner: IntArray) -> Matrix:
         """``(n, dy)`` out-of-fold predictions of y."""
@@ -118,21 +118,6 @@ class Regression(OneByOne):
             return _boosted(x, y, fold, self.seed)
         rows = x if name == "linear" else with_cosines(x, FEATURES, np.random.default_rng([self.seed, 1]))
         return _ridge(rows, y, fold, owner)
-
-    def _result(self, local: Matrix, reason: str, groups: IntArray | None) -> MIEstimate:
-        value = float(local.mean())
-        return MIEstimate(
-            nats=value,
-            lower_bound=value,
-            local=local,
-            standard_error=cluster_standard_error(local, groups),
-            n=len(local),
-            ceiling=None,
-            status="ok",
-            reason=reason,
-            signature=self.signature,
-            groups=groups,
-        )
 
 
 def _ridge(x: Matrix, y: Matrix, fold: IntArray, owner: IntArray) -> Matrix:

@@ -237,8 +237,7 @@ def _predictions(record: AttentionRecord) -> pd.DataFrame:
 
 def _scores(trained: TrainedClassifier, source: Dataset, dataset: Dataset) -> dict[str, float]:
     """Accuracy and the like; the baseline always says the class that is most frequent in the training split."""
-    assert source.train is not None
-    majority = int(np.bincount(source.train.label, minlength=len(source.classes)).argmax())
+    majority = int(np.bincount(source.require("train").label, minlength=len(source.classes)).argmax())
     scores = {}
     # The dev split chose the epoch; the test split is that of the data analysed.
     test = trained.test

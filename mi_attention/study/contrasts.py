@@ -69,7 +69,8 @@ def contrasts_of(
 
     A quantity with a value of every instance (such as tau inside instances) is compared on the instances that are
     defined on both sides in every seed, so that a side without an order in some of them is not compared on easier or
-    harder ones; ``degenerate_share`` is the share left out. Other quantities are compared by the estimates of the runs.
+    harder ones; on one data set ``degenerate_share`` is the share left out. Other quantities are compared by the
+    estimates of the runs.
 
     Args:
         study: The study.

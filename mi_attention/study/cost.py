@@ -32,7 +32,10 @@ REFERENCE_SECONDS = 0.0055
 
 @dataclass(frozen=True)
 class _Price:
-    """Seconds of an estimate with two classes of states of 100 numbers: of its own, and a row; and their growth."""
+    """Seconds of an estimate with two classes of states of 100 numbers: of its own, and a row; and their growth.
+
+    ``few_rows`` is by how much it is more in few rows, where some states are read twice.
+    """
 
     call: float
     row: float
@@ -40,21 +43,20 @@ class _Price:
     row_width: float
     call_classes: float
     row_classes: float
+    few_rows: float = 1.0
 
     def seconds(self, fits: Fits, classes: int) -> float:
         """Of so many estimates of an output with so many classes."""
         width, kinds = fits.width / 100, classes / 2
         call = self.call * width**self.call_width * kinds**self.call_classes
         row = self.row * width**self.row_width * kinds**self.row_classes
-        twice = _AGAIN if self is CURVED and fits.rows < FEW_ROWS * fits.width else 1.0
-        return float(twice * fits.count * (call + fits.rows * row))
+        more = self.few_rows if fits.rows < FEW_ROWS * fits.width else 1.0
+        return float(more * fits.count * (call + fits.rows * row))
 
 
 # By whether curved members read the states; with them an estimate costs thirty times as much whatever its rows.
 LINEAR = _Price(3.7e-3, 3.6e-6, 1.5, 0.75, 0.5, 0.5)
-CURVED = _Price(0.11, 2.5e-5, 1.5, 1.25, 1.0, 0.5)
-# In few rows they read some states a second time, along fewer axes.
-_AGAIN = 1.5
+CURVED = _Price(0.11, 2.5e-5, 1.5, 1.25, 1.0, 0.5, few_rows=1.5)
 # Bytes: an idle worker with its libraries, and how often the states and inputs of the record are held in a cell.
 IDLE, COPIES = 580e6, 4.0
 # Finished cells of one kind that are looked at.

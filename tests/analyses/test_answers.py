@@ -12,7 +12,7 @@ from scipy import stats
 
 from mi_attention.study.answers import AS_CLAIMED, CONFIRMATORY, REVERSED, answer, apart, verdict_of
 from mi_attention.study.claims import Claim
-from mi_attention.study.runs import Runs
+from mi_attention.study.runs import Runs, _with_true_ceiling
 
 ROW = {"estimand": "pointwise", "measure": "kendall_tau_b", "order": "informativeness", "output": "label"}
 SEEDS = tuple(range(8))
@@ -272,6 +272,23 @@ def test_sides_without_room_below_the_ceiling_say_so() -> None:
     assert "all sides are at their ceiling" in answer(claim_of(**SCORES), runs).loc[0, "reason"]
     apart_ = runs_of({("a", "mlp", "additive"): 0.8 + WAVE, ("a", "mlp", "deep"): 0.3})
     assert "ceiling" not in answer(claim_of(**SCORES), apart_).loc[0, "reason"]
+
+
+def test_a_tied_truth_leaves_less_than_1_to_weights_without_ties() -> None:
+    labels = {"data": "a", "encoder": "mlp", "score": "additive", "normalizer": "softmax", "temperature": 1.0}
+    labels["freeze"] = "none"
+    truth = [0.5, 0.5, 0.2, 0.0]
+    profile = pd.DataFrame(
+        labels | {"alignment": "position", "unit_index": u, "seed": seed, "truth": value}
+        for seed in (0, 1)
+        for u, value in enumerate(truth)
+    )
+    rows = [("true information", np.nan), ("mutual information", 0.7), ("true information", 0.6)]
+    agreement = pd.DataFrame(labels | {"order": o, "measure": "kendall_tau_b", "ceiling": c} for o, c in rows)
+    found = _with_true_ceiling(agreement, profile)["ceiling"]
+    # What a strict order along the truth reaches, by another hand.
+    assert found.iloc[0] == pytest.approx(stats.kendalltau(truth, [4, 3, 2, 1]).statistic)
+    assert found.iloc[1:].tolist() == [0.7, 0.6]
 
 
 def test_sides_that_leave_out_other_instances_say_so() -> None:

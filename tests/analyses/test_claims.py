@@ -116,6 +116,7 @@ def test_rows_and_controls_may_be_called_by_name(tmp_path: Path) -> None:
             "'score' cannot stand in where or average",
         ),
         ('direction = "greater"', 'direction = "up"', "direction"),
+        ('doubt = "More of them."', 'doubt = "More of them."\nconclusion = "7 of 9"', "conclusion"),
         ("[ties]", "[ties", "not TOML"),
     ],
 )

@@ -8,7 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from mi_attention.study.collection import DATA_VARIABLE, load_collection, plan_collection, run_collection
+from mi_attention.study.collection import (
+    DATA_VARIABLE,
+    finished_cells,
+    load_collection,
+    plan_collection,
+    run_collection,
+)
 
 STUDY = """
 name = "NAME"
@@ -128,3 +134,16 @@ def test_cells_that_two_studies_share_are_run_once(folder: Path, tmp_path: Path)
     assert os.path.samefile(runs / "more-4" / "cells", runs / "cells")
     again = plan_collection(load_collection(folder), runs, workers=1)
     assert not any(plan.missing for plan in again.values())
+
+
+def test_finished_cells_are_counted_by_study_file(
+    folder: Path, tmp_path: Path
+) -> None:
+    collection, runs = load_collection(folder), tmp_path / "runs"
+    assert finished_cells(collection, runs) == {"core": 0, "more": 0}
+    core = collection.of(["core"])
+    run_collection(plan_collection(core, runs, workers=1), runs)
+    # A variant of the other shares these cells, but was never planned.
+    assert finished_cells(collection, runs) == {"core": 2, "more": 0}
+    plan_collection(collection, runs, workers=1)
+    assert finished_cells(collection, runs) == {"core": 2, "more": 2}

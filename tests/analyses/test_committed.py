@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
 import json
 from pathlib import Path
@@ -48,6 +49,21 @@ def test_every_claim_has_come_to_what_its_rows_say(name: str) -> None:
         own = rows[rows["part"] == CONFIRMATORY]
         assert [contrast["contrast"] for contrast in claim["contrasts"]] == own["contrast"].tolist()
         assert (own["n_seeds"].dropna() == 8).all()
+
+
+def test_p_of_the_page_is_that_of_the_verdict_and_never_0() -> None:
+    shown = {"finding": "", "direction": "greater", "p_adjusted": 0.9, "p_against_adjusted": 1e-5}
+    page = {"title": "t", "question": "q", "doubt": "d", "caption": "", "conclusion": ""}
+    for verdict, said in (("contradicted", "< 0.001"), ("supported", "0.900"), ("undecided", "0.900")):
+        claim = {
+            "claim": "c",
+            "verdict": verdict,
+            "status": "confirmatory",
+            "contrasts": [shown | {"verdict": verdict}],
+        }
+        text = html.unescape("\n".join(claim_lines("n", page | {"claims": [claim]}, ["more.csv"])))
+        assert said in text
+        assert "[more.csv](n/more.csv)" in text
 
 
 def test_a_small_difference_is_no_fault_of_things_claimed_to_be_alike() -> None:

@@ -75,3 +75,23 @@ def assert_same_tables(undisturbed, smallest):
         assert {store.read(path.stem).status for path in (folder / "cells").glob("*.cell")} == {"ok"}
 
     return check
+
+
+@pytest.fixture
+def dies_at():
+    """Key of a cell → what runs cells, each a row, and kills its process at that one; sent to workers by value."""
+
+    def make(deadly):
+        def run(cell, store, group):
+            import os
+            import signal
+
+            import pandas as pd
+
+            if cell.key == deadly:
+                os.kill(os.getpid(), signal.SIGKILL)
+            store.write(cell.key, {"t": pd.DataFrame({"x": [1.0]})}, {}, "s")
+
+        return run
+
+    return make

@@ -41,22 +41,13 @@ def test_a_dask_cluster(smallest, tmp_path, assert_same_tables, cluster):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_cell_that_kills_its_dask_workers_is_recorded_and_the_others_are_done(smallest, tmp_path):
+def test_a_cell_that_kills_its_dask_workers_is_recorded_and_the_others_are_done(smallest, tmp_path, dies_at):
     distributed = pytest.importorskip("distributed", reason="needs the extra 'distributed'")
     dask = pytest.importorskip("dask")
     plan = plan_study(smallest, tmp_path, workers=2)
     store, deadly = CellStore(tmp_path / "cells"), plan.cells[2].key
 
-    def run(cell, store, group):
-        import os
-        import signal
-
-        import pandas as pd
-
-        if cell.key == deadly:
-            os.kill(os.getpid(), signal.SIGKILL)
-        store.write(cell.key, {"t": pd.DataFrame({"x": [1.0]})}, {}, "s")
-
+    run = dies_at(deadly)
     # One death is enough here to give a cell up.
     with (
         dask.config.set({"distributed.scheduler.allowed-failures": 0}),

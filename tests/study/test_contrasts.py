@@ -227,6 +227,36 @@ def test_over_several_encoders_instances_are_averaged_first(tmp_path):
     assert row["n_instances"] == 40
 
 
+def test_over_several_data_sets_each_is_compared_on_its_own_instances(tmp_path):
+    def first(seed, i):
+        return i / 40 + seed
+
+    def second(seed, i):
+        # Undefined where values are low: by the means of the runs it would be ahead.
+        return np.where(i < 12, np.nan, first(seed, i) - 0.02)
+
+    runs, store = stored(tmp_path, {"additive": first, "deep": second})
+    # The other data set has cells of its own: the same, the first half of its instances the only ones.
+    for score, make in {"additive": first, "deep": first}.items():
+        for seed in SEEDS:
+            frame = pd.DataFrame({"instance": np.arange(20), "value": make(seed, np.arange(20))}).assign(
+                estimand="pointwise",
+                measure="kendall_tau_b",
+                order="informativeness",
+                output="prediction",
+                state="hidden",
+            )
+            store.write(f"other{score}{seed}", {"instances": frame}, {}, "signature")
+    other = runs.assign(data="planted", key="other" + runs["key"])
+    facts = study(average=["data"], contrasts=[["additive", "deep"]], where={"encoder": ["mlp"]}).model_dump()
+    facts["data"] = [{"name": "digits"}, {"name": "planted/keyword", "title": "planted"}]
+    found = contrasts_of(StudyConfig.model_validate(facts), replace(tables(), runs=pd.concat([runs, other])), [], store)
+    row = found.iloc[0]
+    assert row["estimate"] == pytest.approx((0.02 + 0.0) / 2)
+    assert row["n_data"] == 2
+    assert "mean difference (new instances too)" not in set(found["quantity"])
+
+
 def test_a_damaged_cell_is_not_passed_over(tmp_path):
     runs, store = stored(tmp_path, {"additive": lambda s, i: i / 40, "deep": lambda s, i: i / 80})
     path = tmp_path / "cells" / "deep3.cell"

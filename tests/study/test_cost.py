@@ -14,11 +14,11 @@ from mi_attention.agreement.extras import EXTRAS
 from mi_attention.estimators import Probe
 from mi_attention.study.cell import load_data, run_cell
 from mi_attention.study.config import DataConfig, StudyConfig
-from mi_attention.study.cost import _slowness, estimate_memory, estimate_seconds
+from mi_attention.study.cost import CURVED, LINEAR, _slowness, estimate_memory, estimate_seconds
 from mi_attention.study.packed import pack, unpack
 from mi_attention.study.run import plan_study, probe_plan
 from mi_attention.study.store import CellStore
-from mi_attention.study.work import fits_of
+from mi_attention.study.work import Fits, fits_of
 
 
 def test_an_estimate_grows_with_the_data_and_the_model(smallest):
@@ -154,6 +154,12 @@ def test_finished_cells_replace_the_guess(smallest, undisturbed, tmp_path):
     assert plan.cost.memory == 3 * 2**30
     two = plan_study(smallest, tmp_path, workers=2)
     assert two.cost.seconds - plan.cost.seconds == pytest.approx(-2 * 70.0, abs=1e-6)
+
+
+def test_few_rows_that_may_be_read_twice_cost_more():
+    few, many = (Fits(10, rows, 100) for rows in (1599, 1600))
+    assert CURVED.seconds(few, 2) > 1.4 * CURVED.seconds(many, 2)
+    assert LINEAR.seconds(few, 2) < LINEAR.seconds(many, 2)
 
 
 def test_a_probe_runs_one_cell_of_every_kind(smallest):

@@ -97,20 +97,11 @@ def test_a_killed_worker_costs_only_its_own_cell(smallest, tmp_path, assert_same
     assert_same_tables(tmp_path)
 
 
-def test_a_cell_that_always_kills_its_process_is_recorded_and_the_others_are_done(smallest, tmp_path):
+def test_a_cell_that_always_kills_its_process_is_recorded_and_the_others_are_done(smallest, tmp_path, dies_at):
     plan = plan_study(smallest, tmp_path, workers=2)
     store, deadly = CellStore(tmp_path / "cells"), plan.cells[2].key
 
-    def run(cell, store, group):
-        import os
-        import signal
-
-        import pandas as pd
-
-        if cell.key == deadly:
-            os.kill(os.getpid(), signal.SIGKILL)
-        store.write(cell.key, {"t": pd.DataFrame({"x": [1.0]})}, {}, "s")
-
+    run = dies_at(deadly)
     run_on("loky", 2, run, [(cell, ()) for cell in plan.cells], store)
     assert store.finished(cell.key for cell in plan.cells) == {cell.key for cell in plan.cells} - {deadly}
     assert "out of memory" in store.read(deadly).metadata["error"]
