@@ -136,9 +136,7 @@ def test_cells_that_two_studies_share_are_run_once(folder: Path, tmp_path: Path)
     assert not any(plan.missing for plan in again.values())
 
 
-def test_finished_cells_are_counted_by_study_file(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_finished_cells_are_counted_by_study_file(folder: Path, tmp_path: Path) -> None:
     collection, runs = load_collection(folder), tmp_path / "runs"
     assert finished_cells(collection, runs) == {"core": 0, "more": 0}
     core = collection.of(["core"])
