@@ -30,9 +30,10 @@ the few directions in which classes differ in covariance or mean (higher-order o
 covariances) give features to Gaussians, one a class, and to a quadratic logistic correction; a last stack with
 coefficients of at least 0 decides, unit by unit, what each of them is worth. Models that learn with coefficients of
 free sign learn from features of fits that saw none of the rows they are tested on (but for the scale of features and
-the frame in which subspaces are compared). In fewer than 16 rows a column, where at most half of the principal axes
-stand out, as in correlated states, everything is read a second time along these alone, and that reading is taken where
-its held-out gain exceeds two standard errors.
+the frame in which subspaces are compared). In few rows everything is read again along the principal axes of largest
+variance alone: in fewer than 16 rows a column along those that stand out, where at most half do, as in correlated
+states, and in fewer than 8 along .6 and half of all axes. The best of the readings whose held-out gain over that of all
+axes exceeds two standard errors is taken.
 
 **Measured** at d = 128, N = 2000 on designs with known information (``tests/benchmarks/accuracy.py``), 20 positions
 from 0 to .75 H(Y), draws 201 to 205; mean Kendall tau of ``nats`` with the truth / mean RMSE in nats / coverage of the

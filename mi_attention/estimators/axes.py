@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from mi_attention.estimators.rows import KEPT_NUMBERS, StandardisedRows
 from mi_attention.estimators.samples import row_blocks
 
-__all__ = ["Axes", "PrincipalRows", "leading_rows", "principal_rows"]
+__all__ = ["ROWS_FOR_ALL", "ROWS_FOR_MOST", "Axes", "PrincipalRows", "leading_rows", "leading_widths", "principal_rows"]
 
 # Standard deviations at which a coordinate is cut. The covariance of a class is a mean of squares: with t(3) tails a
 # few rows decide it, and hide any difference between classes. Gaussian coordinates lose next to nothing.
@@ -21,6 +21,14 @@ NEGLIGIBLE = 1e-9
 # Axes stand out from the rest with more than this multiple of the median variance; estimated from twice as many rows as
 # columns, the largest of equal variances comes to 3.5 medians.
 STANDS_OUT = 4.0
+# In fewer rows a column than this, all is read along the axes that stand out too: 2,000 rows of 128 columns just have.
+ROWS_FOR_MOST = 16
+# And in fewer than this along the larger part of the axes: along some direction the covariances of two classes then
+# differ by chance by as much as where classes are antipodal.
+ROWS_FOR_ALL = 8
+# Of the axes, in such few rows. Over 19 draws of eight designs in 256 columns they lifted the mean tau from .56 to .73;
+# three quarters or .4 of the axes beside them added less than .01.
+LEADING_SHARES = (0.6, 0.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,19 +99,35 @@ def principal_rows(rows: StandardisedRows) -> PrincipalRows:
     return PrincipalRows(rows=rows, axes=axes, kept=kept)
 
 
-def leading_rows(rows: PrincipalRows) -> PrincipalRows | None:
-    """The rows along the axes that stand out from the rest, where these are at most half of all.
+def leading_widths(rows: PrincipalRows, independent: int) -> list[int]:
+    """How many of the leading axes are worth reading alone, in this few rows, widest first.
 
-    Correlated states move along few of their directions. What is estimated along these alone needs fewer rows; what the
-    others hold is lost, so this is a second reading and not a replacement.
+    What is estimated along fewer axes needs fewer rows, and what states say moves them more often than not: the axes of
+    small variance are the first to leave out. What they hold is lost, so each width is a further reading and not a
+    replacement.
+
+    Args:
+        rows: All of the rows, along all axes.
+        independent: Number of groups, or of rows without groups.
 
     Returns:
-        The rows along those axes; None where fewer than two, or more than half, stand out.
+        In fewer than 16 rows a column the number of axes that stand out from the rest (correlated states), where these
+        are at most half of all; in fewer than 8 also .6 and half of the axes. Always at least two axes, and never all.
     """
-    variance = rows.axes.spread**2
-    out = variance > STANDS_OUT * np.median(variance)
-    if not 2 <= out.sum() <= len(out) / 2:
-        return None
-    axes = Axes(rotation=np.ascontiguousarray(rows.axes.rotation[:, out]), spread=rows.axes.spread[out])
-    kept = None if rows.kept is None else np.ascontiguousarray(rows.kept[:, out])
+    width = rows.width
+    found: set[int] = set()
+    if independent < ROWS_FOR_ALL * width:
+        found |= {round(share * width) for share in LEADING_SHARES}
+    if independent < ROWS_FOR_MOST * width:
+        variance = rows.axes.spread**2
+        out = int((variance > STANDS_OUT * np.median(variance)).sum())
+        found |= {out} if out <= width / 2 else set()
+    return sorted((wide for wide in found if 2 <= wide < width), reverse=True)
+
+
+def leading_rows(rows: PrincipalRows, width: int) -> PrincipalRows:
+    """The rows along so many of the axes, those of largest variance."""
+    first = len(rows.axes.spread) - width
+    axes = Axes(np.ascontiguousarray(rows.axes.rotation[:, first:]), rows.axes.spread[first:])
+    kept = None if rows.kept is None else np.ascontiguousarray(rows.kept[:, first:])
     return PrincipalRows(rows=rows.rows, axes=axes, kept=kept)

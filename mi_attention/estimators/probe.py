@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mi_attention.estimators.axes import PrincipalRows, leading_rows, principal_rows
+from mi_attention.estimators.axes import PrincipalRows, leading_rows, leading_widths, principal_rows
 from mi_attention.estimators.crossfit import NESTED_FOLDS, CrossFit, Prepared, cross_fit
 from mi_attention.estimators.fitted import FittedProbe
 from mi_attention.estimators.folds import groups_per_class, rare_class, stratified_folds
@@ -38,9 +38,6 @@ __all__ = ["Probe"]
 SINGLE_CLASS = "a single class"
 CONSTANT_STATE = "constant state"
 UNCOVERED_CLASS = "a class is missing from the training part of a fold"
-
-# With fewer rows a column than this, curved members read the leading axes too: 2,000 rows of 128 columns just have.
-FEW_ROWS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +68,9 @@ class Probe:
     the rows (additive moments). Curved members (``"gaussian"``, ``"polynomial"``) read the leading linear scores and
     the coordinates of a subspace in which classes differ (``subspace``, ``reading``), and join a last stack; all
     members then read rows along their principal axes with tails cut at 3.5 standard deviations. In fewer than 16 rows
-    (groups) a column, where at most half of the axes stand out (``axes.leading_rows``: correlated states), all is read
-    a second time along these alone, and that reading is taken where its held-out gain exceeds two standard errors.
+    (groups) a column all is read again along the axes that stand out, if there are such (correlated states), and in
+    fewer than 8 also along .6 and half of the axes, those of largest variance (``axes.leading_widths``); the best of
+    the readings whose held-out gain over that of all axes exceeds two standard errors is taken.
 
     What the fields of the result mean:
 
@@ -255,19 +253,20 @@ class Probe:
         return self._result(*self._crossed(prepared))
 
     def _crossed(self, prepared: Prepared) -> tuple[Prepared, CrossFit]:
-        """The unit cross-fitted, along the axes that stand out where that is better by more than chance."""
+        """The unit cross-fitted along all axes, or along the leading ones that are better by more than chance."""
         whole = cross_fit(prepared, self._linear, self._curved)
+        best = prepared, whole
         rows = prepared.rows
-        if not isinstance(rows, PrincipalRows) or prepared.independent >= FEW_ROWS * rows.width:
-            return prepared, whole
-        leading = leading_rows(rows)
-        if leading is None:
-            return prepared, whole
-        narrow = replace(prepared, rows=leading)
-        along = cross_fit(narrow, self._linear, self._curved)
-        gain = along.held_out - whole.held_out
-        better = gain.mean() > 2 * cluster_standard_error(gain, prepared.groups)
-        return (narrow, along) if better else (prepared, whole)
+        if not isinstance(rows, PrincipalRows):
+            return best
+        for width in leading_widths(rows, prepared.independent):
+            narrow = replace(prepared, rows=leading_rows(rows, width))
+            along = cross_fit(narrow, self._linear, self._curved)
+            gain = along.held_out - whole.held_out
+            sure = gain.mean() > 2 * cluster_standard_error(gain, prepared.groups)
+            if sure and along.held_out.mean() > best[1].held_out.mean():
+                best = narrow, along
+        return best
 
     def _output(self, y: Any, groups: Any, n: int) -> _Output:
         """What is known of the labels alone, the same for all units that share them."""

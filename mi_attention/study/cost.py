@@ -11,7 +11,7 @@ import numpy as np
 
 from mi_attention.data import Dataset
 from mi_attention.estimators import Probe, make_estimator
-from mi_attention.estimators.probe import FEW_ROWS
+from mi_attention.estimators.axes import ROWS_FOR_ALL, ROWS_FOR_MOST
 from mi_attention.estimators.reading import CURVED as CURVED_MEMBERS
 from mi_attention.study.grid import Cell
 from mi_attention.study.store import CellStore
@@ -34,7 +34,8 @@ REFERENCE_SECONDS = 0.0055
 class _Price:
     """Seconds of an estimate with two classes of states of 100 numbers: of its own, and a row; and their growth.
 
-    ``few_rows`` is by how much it is more in few rows, where some states are read twice.
+    ``few_rows`` is by how much it is more in fewer than 16 rows a column, where some states are read twice, and
+    ``very_few_rows`` in fewer than 8, where all are read three times.
     """
 
     call: float
@@ -44,19 +45,21 @@ class _Price:
     call_classes: float
     row_classes: float
     few_rows: float = 1.0
+    very_few_rows: float = 1.0
 
     def seconds(self, fits: Fits, classes: int) -> float:
         """Of so many estimates of an output with so many classes."""
         width, kinds = fits.width / 100, classes / 2
         call = self.call * width**self.call_width * kinds**self.call_classes
         row = self.row * width**self.row_width * kinds**self.row_classes
-        more = self.few_rows if fits.rows < FEW_ROWS * fits.width else 1.0
+        more = self.few_rows if fits.rows < ROWS_FOR_MOST * fits.width else 1.0
+        more = self.very_few_rows if fits.rows < ROWS_FOR_ALL * fits.width else more
         return float(more * fits.count * (call + fits.rows * row))
 
 
 # By whether curved members read the states; with them an estimate costs thirty times as much whatever its rows.
 LINEAR = _Price(3.7e-3, 3.6e-6, 1.5, 0.75, 0.5, 0.5)
-CURVED = _Price(0.11, 2.5e-5, 1.5, 1.25, 1.0, 0.5, few_rows=1.5)
+CURVED = _Price(0.11, 2.5e-5, 1.5, 1.25, 1.0, 0.5, few_rows=1.5, very_few_rows=2.5)
 # Bytes: an idle worker with its libraries, and how often the states and inputs of the record are held in a cell.
 IDLE, COPIES = 580e6, 4.0
 # Finished cells of one kind that are looked at.

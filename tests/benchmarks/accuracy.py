@@ -6,9 +6,10 @@ Run from the root of the repository, with one thread a process::
     OMP_NUM_THREADS=1 python -m tests.benchmarks.accuracy --output results/accuracy --required
 
 Every draw of every estimator is a file of its own under ``OUTPUT/rows``, so that a run that was stopped goes on where
-it was, and more seeds or estimators add to what is there. ``--redo`` forgets the files of the estimators named: needed
-after a change of their code, which the files do not know; other hyper-parameters than the files' are noticed.
-``--table`` runs nothing and makes the table of the draws that are there; ``draws`` counts them.
+it was, and more seeds or estimators add to what is there. Lines of the table in ``OUTPUT`` stay where no file replaces
+them. ``--redo`` forgets files and lines of the estimators named: needed after a change of their code, which neither
+knows; other hyper-parameters than the files' are noticed. ``--table`` runs nothing and makes the table of the draws
+that are there; ``draws`` counts them.
 ``accuracy`` (Parquet, CSV, Markdown) is the table; ``detection`` says the smallest information that half the draws
 found. ``--required`` runs the draws on which the default estimator is judged and prints PASS or FAIL a line.
 
@@ -177,6 +178,23 @@ def summarise(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(lines).sort_values([*CELL, "estimator", "value"], ignore_index=True)
 
 
+def with_earlier(lines: pd.DataFrame, path: Path, keys: Sequence[str], forgotten: Sequence[str]) -> pd.DataFrame:
+    """New lines of a table, and those of the earlier one at ``path`` that they do not replace.
+
+    Args:
+        lines: New ones.
+        path: A table as ``write_table`` made it, or nothing.
+        keys: Columns that name a line.
+        forgotten: Estimators whose earlier lines are not kept.
+    """
+    if not path.with_suffix(".parquet").exists():
+        return lines
+    earlier = read_table(path)[0]
+    replaced = pd.MultiIndex.from_frame(earlier[keys]).isin(pd.MultiIndex.from_frame(lines[keys]))
+    kept = earlier[~replaced & ~earlier.estimator.isin(forgotten)]
+    return pd.concat([lines, kept], ignore_index=True).sort_values([*CELL, "estimator", keys[-1]], ignore_index=True)
+
+
 def detection(rows: pd.DataFrame) -> pd.DataFrame:
     """Smallest true information of a kind from which on half the draws or more find every position."""
     keys = ["estimator", *CELL, "kind"]
@@ -305,6 +323,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     summary, limits = summarise(rows), detection(rows)
     stem = "required" if options.required else "accuracy"
     signature = f"{stem}|seeds {seeds[0]} to {seeds[-1]}|nats|{options.workers} processes of one thread"
+    if not options.required:
+        forgotten = options.redo
+        summary = with_earlier(summary, options.output / stem, ["estimator", *CELL, "value"], forgotten)
+        limits = with_earlier(limits, options.output / f"{stem}_detection", ["estimator", *CELL, "kind"], forgotten)
     write_table(rows, options.output / f"{stem}_rows", signature)
     write_table(summary, options.output / stem, signature)
     write_table(limits, options.output / f"{stem}_detection", signature)

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from mi_attention.estimators import Ross
-from tests.benchmarks.accuracy import Cell, detection, gather, judge, run_cell, summarise
+from mi_attention.report import read_table, write_table
+from tests.benchmarks.accuracy import Cell, detection, gather, judge, main, run_cell, summarise, with_earlier
 from tests.benchmarks.peers import ESTIMATORS
 
 CELL = Cell("lin", 32, 60, 2, "balanced", 7)
@@ -138,3 +139,29 @@ def test_an_estimator_that_refuses_the_rows_is_left_out_and_said(tmp_path):
     assert "left out" in said
     with pytest.raises(ValueError, match="no estimator gave a value"):
         gather([grouped], ["npeet"], tmp_path)
+
+
+def test_earlier_lines_stay_unless_they_are_replaced_or_forgotten(tmp_path):
+    keys = ["estimator", "design", "d", "n", "classes", "balance", "value"]
+    first = summarise(pd.concat([rows_with(np.full((1, 6), 0.1), design=design) for design in ("lin", "xor")]))
+    assert with_earlier(first, tmp_path / "table", keys, []) is first
+    write_table(first, tmp_path / "table", "made up")
+    new = summarise(rows_with(np.zeros((1, 6)), design="xor"))
+    both = with_earlier(new, tmp_path / "table", keys, [])
+    assert len(both) == len(first)
+    mine = both[(both.estimator == "probe") & (both.value == "nats")].set_index("design")
+    assert mine.bias.to_dict() == pytest.approx({"lin": 0.1, "xor": 0.0})
+    left = with_earlier(new, tmp_path / "table", keys, ["probe"])
+    assert set(left[left.estimator == "probe"].design) == {"xor"}
+    assert set(left[left.estimator == "oracle"].design) == {"lin", "xor"}
+
+
+def test_a_second_run_adds_to_the_table_whether_or_not_the_rows_of_the_first_are_there(tmp_path):
+    small = ["--output", str(tmp_path), "--sizes", "32,60", "--seeds", "1", "--classes", "2", "--balances", "balanced"]
+    assert main([*small, "--designs", "lin", "--estimators", "ross"]) == 0
+    for path in (tmp_path / "rows").iterdir():
+        path.unlink()
+    assert main([*small, "--designs", "xor", "--estimators", "ross", "probe-linear"]) == 0
+    table = read_table(tmp_path / "accuracy")[0]
+    told = set(zip(table.design, table.estimator, strict=True))
+    assert told == {("lin", "ross"), ("xor", "ross"), ("xor", "probe-linear"), ("lin", "oracle"), ("xor", "oracle")}

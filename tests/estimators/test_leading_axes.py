@@ -1,12 +1,12 @@
-"""The second reading along the axes that stand out: taken where it is better, and only there."""
+"""Further readings along the leading axes: taken where they are better, and only there."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from mi_attention.estimators import Probe, probe
-from mi_attention.estimators.axes import leading_rows, principal_rows
+from mi_attention.estimators import Probe, axes
+from mi_attention.estimators.axes import leading_rows, leading_widths, principal_rows
 from mi_attention.estimators.rows import standardise
 
 FACTORS, WIDTH = 6, 60
@@ -29,16 +29,22 @@ def correlated(rows, seed, *, shift=0.0, curve=1.0, hidden=0.0):
 
 
 def without(monkeypatch):
-    monkeypatch.setattr(probe, "FEW_ROWS", 0)
+    monkeypatch.setattr(axes, "ROWS_FOR_ALL", 0)
+    monkeypatch.setattr(axes, "ROWS_FOR_MOST", 0)
+
+
+def standing_out(whole):
+    """Widths read in 8 to 16 rows a column: at most that of the axes that stand out."""
+    return leading_widths(whole, 10 * whole.width)
 
 
 def test_the_axes_of_the_factors_stand_out_and_hardly_any_others():
     x, _, factors = correlated(400, 0)
     whole = principal_rows(standardise(x))
-    found = leading_rows(whole)
-    assert found is not None
+    (width,) = standing_out(whole)
+    found = leading_rows(whole, width)
     # The columns are scaled first, which makes the noise uneven.
-    assert FACTORS <= found.width <= FACTORS + 2
+    assert FACTORS <= found.width == width <= FACTORS + 2
     # They span the factors: these are linear in the coordinates, but for the noise and the cut tails.
     ((_, _, block),) = list(found.blocks())
     left = factors - block @ np.linalg.lstsq(block, factors, rcond=None)[0]
@@ -49,14 +55,36 @@ def test_the_axes_of_the_factors_stand_out_and_hardly_any_others():
 @pytest.mark.parametrize("seed", range(5))
 def test_no_axis_of_noise_stands_out_from_twice_as_many_rows(seed):
     x = np.random.default_rng(seed).standard_normal((2 * WIDTH, WIDTH))
-    assert leading_rows(principal_rows(standardise(x))) is None
+    assert standing_out(principal_rows(standardise(x))) == []
 
 
 def test_more_than_half_of_the_axes_are_no_few():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((500, 10)) * ([10.0] * 6 + [0.1] * 4)
     frame = np.linalg.qr(rng.standard_normal((10, 10)))[0]
-    assert leading_rows(principal_rows(standardise(x @ frame))) is None
+    assert standing_out(principal_rows(standardise(x @ frame))) == []
+
+
+def test_the_fewer_the_rows_the_more_is_read():
+    whole = principal_rows(standardise(correlated(400, 0)[0]))
+    out = standing_out(whole)
+    assert leading_widths(whole, 8 * WIDTH - 1) == [36, 30, *out]
+    assert leading_widths(whole, 8 * WIDTH) == leading_widths(whole, 16 * WIDTH - 1) == out
+    assert leading_widths(whole, 16 * WIDTH) == []
+
+
+@pytest.mark.parametrize(("columns", "expected"), [(1, []), (2, []), (3, [2]), (4, [2]), (10, [6, 5])])
+def test_fewer_axes_are_at_least_two_and_never_all(columns, expected):
+    whole = principal_rows(standardise(np.random.default_rng(0).standard_normal((40, columns))))
+    assert leading_widths(whole, 2) == expected
+
+
+def test_the_leading_axes_are_those_of_largest_variance():
+    whole = principal_rows(standardise(correlated(400, 0)[0]))
+    left = leading_rows(whole, 7)
+    kept = np.sort(whole.axes.spread)[-7:]
+    np.testing.assert_array_equal(np.sort(left.axes.spread), kept)
+    np.testing.assert_allclose(left.kept.std(axis=0), left.axes.spread, rtol=0.05)
 
 
 def test_correlated_states_are_read_nearly_as_well_as_their_factors(monkeypatch):
@@ -83,6 +111,25 @@ def test_what_only_small_axes_hold_is_read_as_before(monkeypatch):
     np.testing.assert_array_equal(found.local, before.local)
 
 
+def antipodal(rows, seed, strength=3.0):
+    """Two classes at ± strength along an axis each, beside 58 directions of which half are of smaller variance."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(rows) % 2
+    x = rng.standard_normal((rows, WIDTH))
+    x[np.arange(rows), y] += strength * rng.choice([-1.0, 1.0], rows)
+    x[:, 2:] *= 10 ** np.linspace(-1, 1, WIDTH - 2)
+    return x @ np.linalg.qr(rng.standard_normal((WIDTH, WIDTH)))[0], y
+
+
+def test_what_all_axes_hide_in_few_rows_the_leading_half_shows(monkeypatch):
+    draws = [antipodal(180, seed) for seed in range(6)]
+    found = np.array([Probe().estimate(*made).nats for made in draws])
+    without(monkeypatch)
+    before = np.array([Probe().estimate(*made).nats for made in draws])
+    assert found.mean() > before.mean() + 0.05
+    assert (found >= before - 0.02).all()
+
+
 def test_enough_rows_are_read_once(monkeypatch):
     x, y, _ = correlated(16 * WIDTH, 2, curve=2.0)
     found = Probe().estimate(x, y)
@@ -98,7 +145,7 @@ def test_a_linear_reader_reads_once(monkeypatch):
     assert found.nats == linear.estimate(x, y).nats
 
 
-def test_choosing_between_two_readings_makes_no_information():
+def test_choosing_among_readings_makes_no_information():
     values = [Probe().estimate(*correlated(160, seed)[:2]) for seed in range(12)]
     held_out = np.array([found.lower_bound for found in values])
     assert abs(np.mean([found.nats for found in values])) < 0.01

@@ -156,10 +156,11 @@ def test_finished_cells_replace_the_guess(smallest, undisturbed, tmp_path):
     assert two.cost.seconds - plan.cost.seconds == pytest.approx(-2 * 70.0, abs=1e-6)
 
 
-def test_few_rows_that_may_be_read_twice_cost_more():
-    few, many = (Fits(10, rows, 100) for rows in (1599, 1600))
+def test_few_rows_that_are_read_more_than_once_cost_more():
+    fewest, fewer, few, many = (Fits(10, rows, 100) for rows in (799, 800, 1599, 1600))
     assert CURVED.seconds(few, 2) > 1.4 * CURVED.seconds(many, 2)
-    assert LINEAR.seconds(few, 2) < LINEAR.seconds(many, 2)
+    assert CURVED.seconds(fewest, 2) > 1.4 * CURVED.seconds(fewer, 2)
+    assert LINEAR.seconds(fewest, 2) < LINEAR.seconds(fewer, 2) < LINEAR.seconds(few, 2) < LINEAR.seconds(many, 2)
 
 
 def test_a_probe_runs_one_cell_of_every_kind(smallest):
