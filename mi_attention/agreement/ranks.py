@@ -41,7 +41,8 @@ def add_ranks(rows: Rows, record: AttentionRecord, profiles: list[Profile], main
         if is_constant(record, profile.attention):
             reasons.insert(0, "constant attention: its ranks are arbitrary")
         if reasons:
-            for measure, unit in (("kendall_tau_b", "tau"), ("first_rank", "nats"), ("first_rank_share", "share")):
+            units = {"kendall_tau_b": "tau", "first_rank": "nats", "first_rank_share": "share of H(Y)"}
+            for measure, unit in units.items():
                 rows.add("rank", measure, "mutual information", name, state, reason=reasons[0], unit=unit, **shared)
             continue
         falling = -np.arange(k, dtype=np.float64)

@@ -29,6 +29,8 @@ ROWS_FOR_ALL = 8
 # Of the axes, in such few rows. Over 19 draws of eight designs in 256 columns they lifted the mean tau from .56 to .73;
 # three quarters or .4 of the axes beside them added less than .01.
 LEADING_SHARES = (0.6, 0.5)
+# Variances that differ by less than this share are equal up to rounding.
+EQUAL = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +95,9 @@ def principal_rows(rows: StandardisedRows) -> PrincipalRows:
     for _, _, block in rows.blocks():
         covariance += block.T @ block
     variance, rotation = np.linalg.eigh(covariance / rows.n)
+    if variance[-1] <= (1 + EQUAL) * variance[0]:
+        # Whitened states have no axes but their columns: those that rounding makes up change with the unit of x.
+        rotation = np.eye(rows.width)
     real = variance > NEGLIGIBLE * variance.mean()
     axes = Axes(rotation=rotation[:, real], spread=np.sqrt(variance[real]))
     kept = axes.cut(rows.kept) if rows.kept is not None and rows.n * rows.width <= KEPT_NUMBERS // 2 else None
@@ -112,17 +117,19 @@ def leading_widths(rows: PrincipalRows, independent: int) -> list[int]:
 
     Returns:
         In fewer than 16 rows a column the number of axes that stand out from the rest (correlated states), where these
-        are at most half of all; in fewer than 8 also .6 and half of the axes. Always at least two axes, and never all.
+        are at most half of all; in fewer than 8 also .6 and half of the axes. Always at least two axes, never all, and
+        never some of several of equal variance, among which there is no order (whitened states).
     """
     width = rows.width
+    variance = rows.axes.spread**2
     found: set[int] = set()
     if independent < ROWS_FOR_ALL * width:
         found |= {round(share * width) for share in LEADING_SHARES}
     if independent < ROWS_FOR_MOST * width:
-        variance = rows.axes.spread**2
         out = int((variance > STANDS_OUT * np.median(variance)).sum())
         found |= {out} if out <= width / 2 else set()
-    return sorted((wide for wide in found if 2 <= wide < width), reverse=True)
+    larger = variance[1:] > (1 + EQUAL) * variance[:-1]
+    return sorted((wide for wide in found if 2 <= wide < width and larger[width - wide - 1]), reverse=True)
 
 
 def leading_rows(rows: PrincipalRows, width: int) -> PrincipalRows:

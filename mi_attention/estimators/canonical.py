@@ -97,7 +97,9 @@ def best_ridge(coordinates: CanonicalCoordinates) -> int:
     return int(np.argmax([_PairGaussian(each, coordinates.x.shape[1]).score for each in moments]))
 
 
-def held_out_log_ratio(x: Matrix, y: Matrix, fold: IntArray, nest: IntArray, independent: int) -> Matrix:
+def held_out_log_ratio(
+    x: Matrix, y: Matrix, fold: IntArray, nest: IntArray, independent: int, most: float = np.inf
+) -> Matrix:
     """``(n, r)`` Gaussian log density ratio log q(x_i, y_i) − log q(x_i) − log q(y_i) of each pair, in nats.
 
     Nothing in q has seen the row. Its directions come from the other folds; ridge, scales and correlations from the
@@ -112,7 +114,9 @@ def held_out_log_ratio(x: Matrix, y: Matrix, fold: IntArray, nest: IntArray, ind
         fold: ``(n,)`` which fold holds a row out; by group where rows share groups.
         nest: ``(n,)`` at least three nests, each of whole folds.
         independent: Number of groups, or of rows without groups.
+        most: Nats of a pair that its correlation is held to, where x and y are ranks that cannot show more.
     """
+    limit = min(CORRELATION_LIMIT, float(np.sqrt(-np.expm1(-2 * max(most, 0.0)))))
     pairs = min(x.shape[1], y.shape[1])
     by_fold, by_nest = _Sums(x, y, fold), _Sums(x, y, nest)
     # Per held nest and ridge: sums over the rows of the other nests.
@@ -126,7 +130,7 @@ def held_out_log_ratio(x: Matrix, y: Matrix, fold: IntArray, nest: IntArray, ind
     ratio = np.empty((len(x), pairs))
     for index in range(by_nest.parts):
         count = independent * float(moments[index, 0, 0, 0]) / len(x)
-        gaussians = [_PairGaussian(each, count) for each in moments[index]]
+        gaussians = [_PairGaussian(each, count, limit) for each in moments[index]]
         best = int(np.argmax([gaussian.score for gaussian in gaussians]))
         for inner in np.unique(fold[nest == index]):
             held = fold == inner
@@ -161,14 +165,14 @@ class _Sums:
 class _PairGaussian:
     """Bivariate Gaussians of the pairs about 0, where their fits put the means, from sums over rows."""
 
-    def __init__(self, moments: Matrix, count: float) -> None:
+    def __init__(self, moments: Matrix, count: float, limit: float = CORRELATION_LIMIT) -> None:
         rows, xx, yy, xy = moments
         self._scale_x = np.sqrt(np.maximum(xx / rows, SMALLEST_VARIANCE))
         self._scale_y = np.sqrt(np.maximum(yy / rows, SMALLEST_VARIANCE))
         plain = np.maximum(0.0, xy / rows / (self._scale_x * self._scale_y))
         chance = min(CHANCE[1], CHANCE[0] + 2 * np.log(len(plain)))
         squared = np.maximum(0.0, count * plain**2 - chance) / max(count - chance, 1.0)
-        self._rho = np.minimum(np.sqrt(squared), CORRELATION_LIMIT)
+        self._rho = np.minimum(np.sqrt(squared), limit)
         self._rest = 1 - self._rho**2
         #: Mean log ratio over the rows of the sums, summed over pairs.
         self.score = float((-0.5 * np.log(self._rest) - self._rho * (self._rho - plain) / self._rest).sum())

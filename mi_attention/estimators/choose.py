@@ -9,24 +9,27 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from mi_attention.estimators.copula import Copula
-from mi_attention.estimators.discrete import Discrete, joint_symbols
+from mi_attention.estimators.discrete import Discrete, effective_rows, joint_symbols, occurs_once
 from mi_attention.estimators.folds import groups_per_class
 from mi_attention.estimators.gaussian import Gaussian
 from mi_attention.estimators.ksg import KSG
-from mi_attention.estimators.labels import MANY_VALUES, as_classes, as_continuous, is_discrete
+from mi_attention.estimators.labels import MANY_VALUES, ClassLabels, as_classes, as_continuous, is_discrete
 from mi_attention.estimators.mixture import Mixture
 from mi_attention.estimators.neighbours import LOW_DIMENSION
+from mi_attention.estimators.objects import are_numbers, native
 from mi_attention.estimators.probe import Probe
 from mi_attention.estimators.regression import Regression
 from mi_attention.estimators.ross import Ross
-from mi_attention.estimators.samples import as_array, as_groups, as_states, count_independent
-from mi_attention.interface import MIEstimator
+from mi_attention.estimators.samples import as_array, as_groups, as_states
+from mi_attention.interface import IntArray, MIEstimator
 
 __all__ = ["CELL_ROWS", "CLASS_ROWS", "LOW_DIMENSION", "TIED_SHARE", "Choice", "choose"]
 
-# Independent rows a class needs for them, and a cell of a table of counts.
+# Independent rows a class needs for neighbours, and a cell of a table of counts for its correction.
 CLASS_ROWS = 30
 CELL_ROWS = 5
+# Share of rows whose pair of values recurs, from which on the empty cells of a table are empty and not unseen.
+RECURRING = 0.98
 # Share of rows that repeat a value of their column, above which ties are not chance.
 TIED_SHARE = 0.05
 
@@ -57,7 +60,10 @@ def choose(x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, seed: in
     The rule, first match:
 
     1. y of classes (integers, strings, booleans, categoricals; floats that repeat, see ``labels``) and x of symbols
-       (integers, strings, booleans) with at least 5 independent rows for every cell of their table → ``Discrete``.
+       (integers, strings, booleans) with at least 5 independent rows for every cell of their table → ``Discrete``. Rows
+       that share groups count as ``discrete.effective_rows``: in full where they are independent all the same. Strings
+       in fewer rows → ``Discrete`` too where the pairs of 98 % of the rows occur in another row (group), since then
+       their other cells are empty; else ``Mixture``, undefined where a value occurs in one row (group) only.
     2. y of classes, x of at most 5 columns, 30 independent rows in every class → ``Ross``, which sees any
        dependence; ``Mixture`` where a column of x repeats values in 5 % of the rows.
     3. y of classes else → ``Probe``, which sees what its readers can use, in any dimension. Beside it ``Copula`` of
@@ -96,17 +102,15 @@ def choose(x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, seed: in
 
 
 def _for_classes(x: Any, y: Any, groups: Any, seed: int) -> Choice:
-    array = as_array("x", x)
+    array = _numbers_or_names(as_array("x", x))
     n = len(array) if array.ndim else 0
     labels = as_classes(y, n) if n else None
     instances = as_groups(groups, n)
     if labels is not None and array.dtype.kind in "biuUSO" and array.ndim in (1, 2):
-        values = int(joint_symbols(array).max()) + 1
-        cells = values * len(labels.classes)
-        if count_independent(n, instances) >= CELL_ROWS * cells or array.dtype.kind in "USO":
-            reason = f"x has {values} values and y {len(labels.classes)} classes: {cells} cells for {n} rows"
-            return Choice(Discrete(), reason, ((Discrete(correction="none"), "the plug-in value, never negative"),))
-    states = as_states(x)
+        choice = _for_symbols(array, labels, instances)
+        if choice is not None:
+            return choice
+    states = as_states(array)
     labels = as_classes(y, len(states))
     width = states.shape[1]
     rows = int(groups_per_class(labels.codes, instances).min())
@@ -124,6 +128,36 @@ def _for_classes(x: Any, y: Any, groups: Any, seed: int) -> Choice:
     if tied > TIED_SHARE:
         return Choice(Mixture(), f"{about}, with {tied:.0%} of the rows of one repeating a value", second)
     return Choice(Ross(), f"{about}: neighbours see any dependence", second)
+
+
+def _for_symbols(x: NDArray[Any], labels: ClassLabels, groups: IntArray | None) -> Choice | None:
+    """What counts the pairs of symbols and classes; None for numbers in too few rows to count them."""
+    symbols = joint_symbols(x)
+    values, classes = int(symbols.max()) + 1, len(labels.classes)
+    pairs = np.unique(symbols * classes + labels.codes, return_inverse=True)[1]
+    effective, cells = effective_rows(pairs, groups), values * classes
+    reason = f"x has {values} values and y {classes} classes: {cells} cells for {len(x)} rows"
+    if groups is not None:
+        reason += f", as sure as {effective:.0f} independent ones"
+    plug_in = (Discrete(correction="none"), "the plug-in value, never negative")
+    if effective >= CELL_ROWS * cells:
+        return Choice(Discrete(), reason, (plug_in,))
+    if x.dtype.kind not in "USO":
+        return None
+    recurring = float((groups_per_class(pairs, groups) > 1)[pairs].mean())
+    if recurring >= RECURRING:
+        return Choice(Discrete(), f"{reason}, with pairs that recur in {recurring:.0%} of the rows", (plug_in,))
+    if values < 2 or classes < 2 or occurs_once(symbols, groups) or occurs_once(labels.codes, groups):
+        return Choice(Discrete(), f"{reason}, and nothing to count", (plug_in,))
+    table = (Discrete(), "the table of counts all the same, whose bias is not all taken off; better, merge rare values")
+    return Choice(Mixture(), f"{reason}: too few for a table of counts", (table,))
+
+
+def _numbers_or_names(x: NDArray[Any]) -> NDArray[Any]:
+    """Objects that are all numbers as numbers; columns of several kinds stay as they are, for each to be read alone."""
+    if x.dtype.kind != "O" or not are_numbers(x):
+        return x
+    return native(x, "x", "remove that row or repair the state")
 
 
 def _is_column(y: Any) -> bool:

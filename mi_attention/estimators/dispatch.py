@@ -14,7 +14,7 @@ def mutual_information(x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = No
     """Estimate I(x; y) in nats with the estimator that ``choose`` names; the signature says which it was.
 
     Args:
-        x: ``(n, d)`` or ``(n,)`` states.
+        x: ``(n, d)`` or ``(n,)`` states, or symbols.
         y: ``(n,)`` classes or values, or ``(n, dy)`` values.
         groups: ``(n,)`` the instance of each row where rows share instances.
         seed: Of folds and whatever else the estimator draws.

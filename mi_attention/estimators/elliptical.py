@@ -11,6 +11,7 @@ from scipy.stats import t as student
 
 from mi_attention.estimators.calibration import calibrate, shuffled_partners
 from mi_attention.estimators.samples import cluster_standard_error, count_independent
+from mi_attention.estimators.scores import agreeing_ranks, rank_resolution, untied
 from mi_attention.interface import IntArray
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "gaussian_information",
     "grouped_information",
     "optimism_share",
+    "pair_information",
     "student_excess",
 ]
 
@@ -32,6 +34,8 @@ DEGREES = (np.inf, 64.0, 32.0, 16.0, 8.0, 6.0, 4.0, 3.0, 2.0, 1.5, 1.0, 0.7)
 SCATTER_STEPS = 8
 # Standard errors by which a copula must fall short before it is taken to claim too much.
 EVIDENCE = 3.0
+# Share of rows that agree in rank above which ranks do not tell how strong the dependence is.
+AGREEING_SHARE = 0.5
 # Directions with less than this share of the largest eigenvalue are rounding.
 RANK_TOLERANCE = 1e-10
 
@@ -62,7 +66,32 @@ def full_rank(x: Matrix) -> Matrix:
     return np.asarray(centred @ (vectors[:, kept] / np.sqrt(values[kept])))
 
 
-def gaussian_information(x: Matrix, y: Matrix, corrected: bool = True) -> float:
+def pair_information(x: Matrix, y: Matrix) -> Matrix:
+    """``(r,)`` plug-in values −½ log(1 − ρ_i²) of the canonical pairs in nats, the strongest first.
+
+    Args:
+        x: ``(n, d)``.
+        y: ``(n, dy)``; n must exceed the rank of both together.
+
+    Returns:
+        Infinity for a pair whose directions determine each other.
+
+    Raises:
+        ValueError: too few rows.
+    """
+    return _pairs(full_rank(x), full_rank(y))
+
+
+def _pairs(white_x: Matrix, white_y: Matrix) -> Matrix:
+    n, joint = len(white_x), white_x.shape[1] + white_y.shape[1]
+    if n <= joint + 1:
+        raise ValueError(f"{n} rows cannot give a covariance of {joint} columns; use the held-out value")
+    squared = np.linalg.svd(white_x.T @ white_y / n, compute_uv=False) ** 2
+    determined = squared > 1 - RANK_TOLERANCE
+    return np.asarray(np.where(determined, np.inf, -0.5 * np.log1p(-np.where(determined, 0.0, squared))))
+
+
+def gaussian_information(x: Matrix, y: Matrix, corrected: bool = True, most: float = np.inf) -> float:
     """−½ Σ log(1 − ρ_i²) over canonical correlations in nats, exactly unbiased for independent Gaussian rows.
 
     The mean of the log determinant of a sample covariance is known (Misra, Singh, Demchuk, 2005): that of d columns
@@ -73,6 +102,7 @@ def gaussian_information(x: Matrix, y: Matrix, corrected: bool = True) -> float:
         x: ``(n, d)``.
         y: ``(n, dy)``; n must exceed the rank of both together.
         corrected: Take the bias off; False gives the plug-in value, for rows that are not independent.
+        most: Nats that a single pair counts for at most.
 
     Returns:
         Infinity where one determines a direction of the other.
@@ -81,16 +111,10 @@ def gaussian_information(x: Matrix, y: Matrix, corrected: bool = True) -> float:
         ValueError: too few rows.
     """
     white_x, white_y = full_rank(x), full_rank(y)
-    n, joint = len(x), white_x.shape[1] + white_y.shape[1]
-    if n <= joint + 1:
-        raise ValueError(f"{n} rows cannot give a covariance of {joint} columns; use the held-out value")
-    rho = np.linalg.svd(white_x.T @ white_y / n, compute_uv=False)
-    if rho.max() ** 2 > 1 - RANK_TOLERANCE:
-        return float("inf")
-    plain = float(-0.5 * np.log1p(-(rho**2)).sum())
-    if not corrected:
+    plain = float(np.minimum(_pairs(white_x, white_y), most).sum())
+    if not corrected or plain == np.inf:
         return plain
-    return plain - _information_bias(n, white_x.shape[1], joint)
+    return plain - _information_bias(len(x), white_x.shape[1], white_x.shape[1] + white_y.shape[1])
 
 
 def grouped_information(x: Matrix, y: Matrix, fold: IntArray, independent: int) -> float:
@@ -174,15 +198,25 @@ def student_excess(degrees: float, width: int, other: int) -> float:
     return entropy(width) + entropy(other) - entropy(width + other)
 
 
-def fit_elliptical(scores: Matrix, width: int, fold: IntArray, seed: int, groups: IntArray | None) -> EllipticalCopula:
-    """The elliptical copula with the best held-out likelihood, unless it over-claims.
+def fit_elliptical(
+    scores: Matrix, width: int, fold: IntArray, seed: int, groups: IntArray | None
+) -> EllipticalCopula | None:
+    """The elliptical copula with the best held-out likelihood, unless it over-claims; None where no copula holds.
+
+    Ranks are a lattice, not a density: with strong dependence most ranks of x and y agree, the scatter of heavy tails
+    collapses on the rows where they do, and its likelihood grows without end. Hence no copula holds where the best one
+    gives its strongest pair, with what the shared scale adds, more than ranks can show (``rank_resolution``), and where
+    most ranks of a column of x and one of y agree. Tied scores sit on points too: degrees of freedom are chosen on
+    scores whose ties are broken at random.
 
     The likelihood compared is that of the copula of all columns, which is proper: the log ratio of x and y would
     reward margins that fit badly. It can still prefer a scale that x and y share where each has heavy tails of its
     own, and the closed form would then read independent vectors as dependent. Hence a copula over-claims where its
     held-out log ratio falls short of the closed form by more than estimating the scatter costs, or where pairs of
     different rows look too much like joint ones (``calibration``). Then the t or the Gaussian counts, whichever tells
-    joint and independent pairs apart better when refitted; and refitted if it over-claims.
+    joint and independent pairs apart better when refitted; and refitted if it over-claims. A refitted ratio above the
+    closed form that it replaces comes of pairs that are all told apart, where its slope has no limit: it does not
+    count, and where none is left the closed form or the held-out value of the Gaussian does, whichever is lower.
 
     The level of a copula that does not is its closed form. If rows are independent its sampling bias is taken off
     exactly (``gaussian_information``); with groups it lies between the in-sample and the held-out value, at the share
@@ -195,21 +229,46 @@ def fit_elliptical(scores: Matrix, width: int, fold: IntArray, seed: int, groups
         seed: Of the independent pairs.
         groups: ``(n,)`` instance of each row, or None.
     """
+    try:
+        return _fit(scores, width, fold, seed, groups)
+    except np.linalg.LinAlgError:
+        # The scatter of some training rows has no inverse: without the rows of one fold the ranks coincide.
+        return None
+
+
+def _fit(scores: Matrix, width: int, fold: IntArray, seed: int, groups: IntArray | None) -> EllipticalCopula | None:
     uniform = ndtr(scores)
-    tried = {DEGREES[0]: _held_out(scores, uniform, DEGREES[0], width, fold)}
+    loose = untied(scores, np.random.default_rng([seed, 6]))
+    most = rank_resolution(count_independent(len(scores), groups))
+
+    def attempt(degrees: float) -> tuple[float, Matrix]:
+        likelihood, ratio = _held_out(scores, uniform, degrees, width, fold)
+        if loose is not scores:
+            likelihood = _held_out(loose, ndtr(loose), degrees, width, fold)[0]
+        return likelihood, ratio
+
+    # A few rows that are far off in rank hide from the correlation that all others agree.
+    agreeing = agreeing_ranks(loose[:, :width], loose[:, width:])
+    if agreeing > AGREEING_SHARE or _strongest(scores, uniform, DEGREES[0], width) > most:
+        return None
+    tried = {DEGREES[0]: attempt(DEGREES[0])}
     best = DEGREES[0]
     for degrees in DEGREES[1:]:
-        tried[degrees] = _held_out(scores, uniform, degrees, width, fold)
+        tried[degrees] = attempt(degrees)
         if tried[degrees][0] <= tried[best][0]:
             break
         best = degrees
+        if _strongest(scores, uniform, best, width) > most:
+            return None
     # The optimum lies between the neighbours of the best: try the geometric mean with each.
     if np.isfinite(best):
         place = DEGREES.index(best)
         for neighbour in (DEGREES[place - 1], DEGREES[min(place + 1, len(DEGREES) - 1)]):
             middle = float(np.sqrt(best * neighbour)) if np.isfinite(neighbour) else 2 * best
-            tried.setdefault(middle, _held_out(scores, uniform, middle, width, fold))
+            tried.setdefault(middle, attempt(middle))
         best = max(tried, key=lambda degrees: tried[degrees][0])
+        if _strongest(scores, uniform, best, width) > most:
+            return None
     pieces, folds = count_independent(len(scores), groups), int(fold.max()) + 1
     partners = shuffled_partners(fold, groups, np.random.default_rng([seed, 5]))
     found = []
@@ -222,11 +281,15 @@ def fit_elliptical(scores: Matrix, width: int, fold: IntArray, seed: int, groups
         over = calibration.overclaims or short > EVIDENCE * cluster_standard_error(local, groups)
         if over:
             refitted = EllipticalCopula(degrees, float(calibration.ratio.mean()), calibration.ratio, True)
-            found.append((calibration.likelihood, refitted))
+            if refitted.information <= level:
+                found.append((calibration.likelihood, refitted))
             continue
         if groups is not None:
             level -= optimism_share(pieces, folds, width, scores.shape[1]) * (level - float(local.mean()))
         found.append((calibration.likelihood, EllipticalCopula(degrees, level, local, False)))
+    if not found:
+        # The Gaussian was the last that was tried.
+        return EllipticalCopula(degrees, min(level, float(local.mean())), local, False)
     if not found[0][1].refitted:
         return found[0][1]
     return max(found, key=lambda pair: pair[0])[1]
@@ -252,12 +315,24 @@ def _held_out(
 
 
 def _closed_form(scores: Matrix, uniform: Matrix, degrees: float, width: int, corrected: bool) -> float:
-    values = _quantiles(scores, uniform, degrees)
-    if np.isfinite(degrees):
-        # Rows weighted as the scatter weights them are a sample whose covariance is the scatter.
-        values = values * np.sqrt(_weights(values, _scatter(values, scores, degrees), degrees))[:, None]
+    values = _weighted(scores, uniform, degrees)
     level = gaussian_information(values[:, :width], values[:, width:], corrected=corrected)
     return level + student_excess(degrees, width, scores.shape[1] - width)
+
+
+def _strongest(scores: Matrix, uniform: Matrix, degrees: float, width: int) -> float:
+    """Nats of the strongest pair of the copula, with what the shared scale adds."""
+    values = _weighted(scores, uniform, degrees)
+    pair = float(pair_information(values[:, :width], values[:, width:]).max())
+    return pair + student_excess(degrees, width, scores.shape[1] - width)
+
+
+def _weighted(scores: Matrix, uniform: Matrix, degrees: float) -> Matrix:
+    """Rows weighted as the scatter weights them: a sample whose covariance is the scatter."""
+    values = _quantiles(scores, uniform, degrees)
+    if not np.isfinite(degrees):
+        return values
+    return np.asarray(values * np.sqrt(_weights(values, _scatter(values, scores, degrees), degrees))[:, None])
 
 
 def _quantiles(scores: Matrix, uniform: Matrix, degrees: float) -> Matrix:

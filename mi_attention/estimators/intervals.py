@@ -38,8 +38,10 @@ def interval(estimate: MIEstimate, level: float = 0.95, *, of: Literal["nats", "
     """Student t interval of an estimate; its degrees of freedom are the independent rows (or groups) less one.
 
     - ``of="nats"``: around the best value. For an estimator with a bound its error is ``level_standard_error``, which
-      counts a share of the bias correction as uncertain; for others the error of the mean of ``local``, which knows
-      nothing of bias: nearest neighbours above about 5 columns do not cover.
+      counts a share of the bias correction as uncertain and knows nothing of what the reader misses: see the failure
+      modes in ``mi_attention.estimators`` for where it covers and where it does not. For others the error of the mean
+      of ``local``, which knows nothing of bias: nearest neighbours above about 5 columns do not cover, nor do values
+      of ``Copula`` and ``Gaussian`` whose ``reason`` says that the ranks cannot show more.
     - ``of="lower_bound"``: around the held-out value. It covers what this reader can use after training on these many
       rows, not I(x; y).
 

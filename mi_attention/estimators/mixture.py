@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
+from mi_attention.estimators.discrete import Discrete
 from mi_attention.estimators.joint_neighbours import Sides, joint_values
 from mi_attention.estimators.neighbour_estimate import nothing_between
 from mi_attention.estimators.neighbour_sides import as_sides
@@ -41,9 +42,10 @@ class Mixture(OneByOne):
     0.95 nats. Biased low where the dependence is strong or the joint dimension above about 5: a
     ``HighDimensionWarning`` where x or y has more columns. ``lower_bound`` is None: no bound.
 
-    With ``groups`` (rows that share an instance) rows of one group are no neighbours of each other, and a group is one
-    neighbour at the distance of its nearest row; counts of groups are corrected by the mean number of rows that a group
-    shows in a ball (80 to 100 instances of 6 to 8 rows, from unrelated to near copies: within 0.04 nats).
+    With ``groups`` (rows that share an instance) two categorical sides are a table of counts, read by ``Discrete``:
+    its correction goes by what the rows of a group share. Else rows of one group are no neighbours of each other, and a
+    group is one neighbour at the distance of its nearest row; counts of groups are corrected by the mean number of rows
+    that a group shows in a ball (80 to 100 instances of 6 to 8 rows, from unrelated to near copies: within 0.04 nats).
 
     Attributes:
         k: Neighbours, at least 1.
@@ -83,5 +85,9 @@ class Mixture(OneByOne):
             return nothing
         columns = max(0 if side.labels is not None else side.values.shape[1] for side in (first, second))
         warn_if_wide("Mixture", columns, "Probe for classes, Copula for a continuous output")
+        if instances is not None and first.labels is not None and second.labels is not None:
+            # Nearly every group has a row in every ball of a table's cell, so that counts of groups say nothing.
+            found = Discrete().estimate(first.labels.codes, second.labels.codes, instances)
+            return replace(found, ceiling=ceiling, signature=self.signature)
         local = joint_values(Sides(first.values, second.values), self.k, instances).local
         return pointwise_estimate(local, instances, self.signature, ceiling)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from mi_attention.estimators.discrete import joint_symbols
 from mi_attention.estimators.folds import groups_per_class, rare_class
 from mi_attention.estimators.labels import MANY_VALUES, ClassLabels, as_classes
 from mi_attention.estimators.neighbours import rescale
-from mi_attention.estimators.objects import native
+from mi_attention.estimators.objects import are_numbers, native
 from mi_attention.estimators.samples import as_array, as_states, check_finite
 from mi_attention.interface import IntArray
 
@@ -60,18 +61,19 @@ def as_sides(**given: Any) -> list[Side]:
     """Numbers or labels of any kind as the sides x, y and perhaps z, of equally many rows.
 
     Categorical are labels that are no floats (single columns of integers, where half the rows or more repeat a value;
-    else they are numbers), float columns of two values, and float columns of up to ``MANY_VALUES`` values that repeat
-    where there are more than two columns in all: beside many columns the steps of a scaled label are smaller than any
+    else they are numbers, and so are several columns of booleans), several columns of which some are strings, whose
+    row is one label, float columns of two values, and float columns of up to ``MANY_VALUES`` values that repeat where
+    there are more than two columns in all: beside many columns the steps of a scaled label are smaller than any
     distance, and it would never be told apart. Between two float columns the steps have a meaning: pass integers that
     are amounts or grades as floats.
 
     Args:
-        **given: ``x=``, ``y=`` and perhaps ``z=``: ``(n, d)`` or ``(n,)`` numbers, or ``(n,)`` labels.
+        **given: ``x=``, ``y=`` and perhaps ``z=``: ``(n, d)`` or ``(n,)`` numbers or labels.
 
     Raises:
         ValueError: lengths that differ, a missing or infinite entry (the row is named).
     """
-    arrays = {name: native(as_array(name, value), name) for name, value in given.items()}
+    arrays = {name: _columns(as_array(name, value), name) for name, value in given.items()}
     n = len(arrays["x"]) if arrays["x"].ndim else 0
     for name, array in arrays.items():
         if array.ndim not in (1, 2) or len(array) != n:
@@ -80,9 +82,20 @@ def as_sides(**given: Any) -> list[Side]:
     return [_as_side(array, name, few) for name, array in arrays.items()]
 
 
+def _columns(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Numbers, booleans or labels; several columns of which some are names as the one label they are together."""
+    kind = array.dtype.kind
+    several = array.ndim == 2 and array.shape[1] > 1 and len(array) > 0
+    if several and (kind in "US" or (kind == "O" and not are_numbers(array))):
+        return joint_symbols(array, name).astype(str)
+    return native(array, name)
+
+
 def _as_side(array: NDArray[Any], name: str, few: int) -> Side:
     column = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     kind = array.dtype.kind
+    if kind == "b" and column.ndim == 2:
+        return _as_side(array.astype(np.float64), name, few)
     if kind not in "fiu" or (kind in "iu" and _is_name(column)) or (kind == "f" and _repeats(column, MANY_VALUES)):
         labels = as_classes(column, len(array), name)
         if kind != "f" or len(labels.classes) <= few:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["is_missing", "native"]
+__all__ = ["are_numbers", "is_missing", "is_number", "native"]
 
 REMEDY = "remove that row or give it a class of its own"
 
@@ -21,6 +21,16 @@ def is_missing(value: Any) -> bool:
         return bool(value != value)
     except TypeError:  # pandas.NA is neither equal nor unequal to anything
         return True
+
+
+def is_number(value: Any) -> bool:
+    """Whether an entry is a real number or a boolean."""
+    return isinstance(value, Real | np.bool_)
+
+
+def are_numbers(array: NDArray[Any]) -> bool:
+    """Whether every entry of an array of objects is a real number, a boolean or missing."""
+    return all(is_number(entry) or is_missing(entry) for entry in array.ravel().tolist())
 
 
 def native(array: NDArray[Any], name: str, remedy: str = REMEDY) -> NDArray[Any]:

@@ -152,7 +152,7 @@ def null_quantile(null: ArrayLike, level: float = 0.95) -> float:
     return float(np.sort(values)[-rank]) if rank > 0 else float("inf")
 
 
-def label_permutations(y: NDArray[Any], groups: IntArray | None, *, seed: int) -> Iterator[IntArray]:
+def label_permutations(y: ArrayLike, groups: ArrayLike | None, *, seed: int) -> Iterator[IntArray]:
     """Endless random orders: ``y[index]`` are labels permuted as the null allows.
 
     - Without groups: rows are exchanged freely.
@@ -164,7 +164,7 @@ def label_permutations(y: NDArray[Any], groups: IntArray | None, *, seed: int) -
 
     Args:
         y: ``(n,)`` or ``(n, dy)`` labels.
-        groups: ``(n,)`` numbered from 0, or None.
+        groups: ``(n,)`` integers or strings (the instance of each row), or None.
         seed: The first draws do not depend on how many follow.
 
     Yields:
@@ -172,8 +172,11 @@ def label_permutations(y: NDArray[Any], groups: IntArray | None, *, seed: int) -
 
     Raises:
         FixedLabelsError: where no permitted permutation changes the labels.
+        ValueError: groups of another length than y, or a missing group (raised, as the other is, by the first draw).
     """
     rng = np.random.default_rng(seed)
+    y = as_array("y", y)
+    groups = as_groups(groups, len(y))
     if groups is None:
         while True:
             yield rng.permutation(len(y))

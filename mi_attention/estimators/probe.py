@@ -8,6 +8,7 @@ from typing import Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.stats import t as student
 
 from mi_attention.estimators.axes import PrincipalRows, leading_rows, leading_widths, principal_rows
 from mi_attention.estimators.crossfit import NESTED_FOLDS, CrossFit, Prepared, cross_fit
@@ -20,6 +21,8 @@ from mi_attention.estimators.moments import Parts, moments_of_parts
 from mi_attention.estimators.reading import CURVED
 from mi_attention.estimators.rows import StandardisedRows, standardise
 from mi_attention.estimators.samples import (
+    FEW_ROWS,
+    FEWEST_ROWS,
     as_groups,
     as_states,
     as_units,
@@ -38,6 +41,9 @@ __all__ = ["Probe"]
 SINGLE_CLASS = "a single class"
 CONSTANT_STATE = "constant state"
 UNCOVERED_CLASS = "a class is missing from the training part of a fold"
+
+# Chance of taking any reading along fewer axes where none is better: 2 standard errors, for one reading of many rows.
+CHANCE = 0.0228
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +76,7 @@ class Probe:
     members then read rows along their principal axes with tails cut at 3.5 standard deviations. In fewer than 16 rows
     (groups) a column all is read again along the axes that stand out, if there are such (correlated states), and in
     fewer than 8 also along .6 and half of the axes, those of largest variance (``axes.leading_widths``); the best of
-    the readings whose held-out gain over that of all axes exceeds two standard errors is taken.
+    the readings whose held-out gain over that of all axes is beyond chance (2.3 % for all of them together) is taken.
 
     What the fields of the result mean:
 
@@ -89,8 +95,9 @@ class Probe:
     folds, and learn from 32,768 rows drawn at random where there are more.
 
     Edge cases: one class only is undefined with ceiling 0 (``"a single class"``), since one class among these rows
-    does not show that there is only one; a class in fewer than two groups is undefined; a constant state is exactly
-    0, with ``reason`` ``"constant state"`` as its flag and ``status`` ``"ok"``.
+    does not show that there is only one; a class in fewer than two groups is undefined, and so are fewer than 10
+    independent rows, where noise can separate the classes; a constant state is exactly 0, with ``reason`` ``"constant
+    state"`` as its flag and ``status`` ``"ok"``.
 
     The folds depend on ``seed`` and the order of rows, on nothing else: not on label names, dtypes or the batch.
 
@@ -253,17 +260,19 @@ class Probe:
         return self._result(*self._crossed(prepared))
 
     def _crossed(self, prepared: Prepared) -> tuple[Prepared, CrossFit]:
-        """The unit cross-fitted along all axes, or along the leading ones that are better by more than chance."""
+        """The unit cross-fitted along all axes, or along the leading ones where they are better beyond chance."""
         whole = cross_fit(prepared, self._linear, self._curved)
         best = prepared, whole
         rows = prepared.rows
         if not isinstance(rows, PrincipalRows):
             return best
-        for width in leading_widths(rows, prepared.independent):
+        widths = leading_widths(rows, prepared.independent)
+        least = float(student.isf(CHANCE / max(len(widths), 1), prepared.independent - 1))
+        for width in widths:
             narrow = replace(prepared, rows=leading_rows(rows, width))
             along = cross_fit(narrow, self._linear, self._curved)
             gain = along.held_out - whole.held_out
-            sure = gain.mean() > 2 * cluster_standard_error(gain, prepared.groups)
+            sure = gain.mean() > least * cluster_standard_error(gain, prepared.groups)
             if sure and along.held_out.mean() > best[1].held_out.mean():
                 best = narrow, along
         return best
@@ -275,6 +284,8 @@ class Probe:
         independent = count_independent(n, instances)
         if len(labels.classes) < 2:
             return _Output(labels, instances, independent, None, SINGLE_CLASS)
+        if independent < FEWEST_ROWS:
+            return _Output(labels, instances, independent, None, FEW_ROWS)
         if int(groups_per_class(labels.codes, instances).min()) < 2:
             return _Output(labels, instances, independent, None, rare_class(instances))
         folds = min(self.folds, independent)

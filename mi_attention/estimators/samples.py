@@ -10,10 +10,12 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from mi_attention.estimators.objects import native
+from mi_attention.estimators.objects import is_missing, is_number, native
 from mi_attention.interface import FloatArray, IntArray, Unit
 
 __all__ = [
+    "FEWEST_ROWS",
+    "FEW_ROWS",
     "SMALL_SAMPLE",
     "SmallSampleWarning",
     "Units",
@@ -31,6 +33,9 @@ __all__ = [
 
 # Below this many independent rows every estimator's bias is of the order of what it measures.
 SMALL_SAMPLE = 20
+# Below this fits on the rows of other folds are chance: noise separates classes, and held-out values are nats off.
+FEWEST_ROWS = 10
+FEW_ROWS = f"fewer than {FEWEST_ROWS} independent rows"
 
 # Float64 numbers in one block of rows: 8 MiB, small against memory and large against call overhead.
 BLOCK_NUMBERS = 2**20
@@ -43,13 +48,21 @@ class SmallSampleWarning(UserWarning):
 
 
 def as_array(name: str, value: Any) -> NDArray[Any]:
-    """A numpy view of lists, numpy or torch; memory-mapped arrays stay on disk."""
+    """A numpy view of lists, numpy or torch; memory-mapped arrays stay on disk.
+
+    Raises:
+        ValueError: ragged lists, and masked entries (the first masked row is named).
+    """
     if hasattr(value, "detach"):
         value = value.detach().cpu()
         value = value.float() if str(value.dtype) == "torch.bfloat16" else value
         return np.asarray(value.numpy())
+    if isinstance(value, np.ma.MaskedArray):
+        return _unmasked(name, value)
     if isinstance(value, np.ndarray):
         return value
+    if isinstance(value, list | tuple) and any(isinstance(row, np.ma.MaskedArray) for row in value):
+        value = [_unmasked(name, row, index) if np.ma.isMA(row) else row for index, row in enumerate(value)]
     # numpy would make a text of a number, and of a missing value, that stands among strings.
     mixed = isinstance(value, list | tuple) and 0 < sum(isinstance(entry, str) for entry in value) < len(value)
     try:
@@ -58,16 +71,30 @@ def as_array(name: str, value: Any) -> NDArray[Any]:
         raise ValueError(f"{name} is ragged: every row needs the same number of entries") from error
 
 
+def _unmasked(name: str, value: Any, row: int | None = None) -> NDArray[Any]:
+    """The data of a masked array of which nothing is masked."""
+    mask = np.ma.getmaskarray(value)
+    if mask.any():
+        where = int(np.argwhere(np.atleast_1d(mask))[0, 0]) if row is None else row
+        raise ValueError(
+            f"{name} is masked at row {where}, which has no value; drop the masked rows of x, y and groups alike "
+            "(x[~mask], y[~mask])"
+        )
+    return np.asarray(value.data)
+
+
 def as_states(x: Any, name: str = "x") -> FloatArray:
     """States as ``(n, d)`` real numbers; ``(n,)`` becomes ``(n, 1)``.
 
-    Integers and booleans become float64 (so that scaling never truncates them); float32 and float64 are
-    passed on as they are. Finiteness is left to ``check_finite``, which reads in blocks.
+    Integers and booleans become float64 (so that scaling never truncates them), objects that are all numbers what they
+    hold; float32 and float64 are passed on as they are. Finiteness is left to ``check_finite``, which reads in blocks.
 
     Raises:
         ValueError: no rows, no columns, more than two axes, or entries that are no real numbers.
     """
     array = as_array(name, x)
+    if array.dtype.kind == "O":
+        array = _numbers(array, name)
     if array.dtype.kind not in "fiub":
         raise ValueError(f"{name} must hold real numbers, got dtype {array.dtype}; encode it as numbers first")
     if array.ndim == 1:
@@ -81,6 +108,17 @@ def as_states(x: Any, name: str = "x") -> FloatArray:
     if array.dtype in (np.float32, np.float64):
         return array
     return array.astype(np.float32 if array.dtype == np.float16 else np.float64)
+
+
+def _numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Objects that are real numbers as an array of numbers; the first that is none is named."""
+    for index, entry in np.ndenumerate(array):
+        if not (is_number(entry) or is_missing(entry)):
+            where = f"row {index[0]}" + (f", column {index[1]}" if len(index) == 2 else "")
+            raise ValueError(
+                f"{name} must hold real numbers, got dtype object with {entry!r} at {where}; encode it as numbers first"
+            )
+    return native(array, name, "remove that row or repair the state")
 
 
 def as_groups(groups: Any, n: int) -> IntArray | None:
@@ -175,16 +213,34 @@ def naming(index: int, unit: Unit) -> Iterator[None]:
         raise ValueError(f"unit {index}{f' ({unit.name})' if unit.name else ''}: {error}") from error
 
 
-def cluster_standard_error(local: FloatArray, groups: IntArray | None) -> float:
+def cluster_standard_error(local: FloatArray, groups: ArrayLike | None) -> float:
     """Standard error of the mean of ``local``, from sums by group where rows share a group.
+
+    Args:
+        local: ``(n,)`` values, in any unit.
+        groups: ``(n,)`` integers or strings (the instance of each row), or None when rows are independent.
 
     Returns:
         sqrt(G/(G−1) Σ_g (Σ_{i in g} (local_i − mean))²) / n with G groups (G = n without groups); NaN for G < 2.
+
+    Raises:
+        ValueError: groups of another length than ``local``, or a missing group.
     """
     n = len(local)
     deviation = local - local.mean()
-    sums = deviation if groups is None else np.bincount(groups, weights=deviation)
-    pieces = count_independent(n, groups)
+    numbered = None if groups is None else _numbered(groups, n)
+    sums = deviation if numbered is None else np.bincount(numbered, weights=deviation)
+    pieces = count_independent(n, numbered)
     if pieces < 2:
         return float("nan")
     return float(np.sqrt(pieces / (pieces - 1) * np.square(sums).sum()) / n)
+
+
+def _numbered(groups: ArrayLike, n: int) -> IntArray | None:
+    """Groups numbered from 0 without gaps, as they are where they are so already: to look costs less than to sort."""
+    if isinstance(groups, np.ndarray) and groups.dtype == np.int64 and groups.shape == (n,) and n > 0:
+        # Negative numbers are huge when read as unsigned ones.
+        few = int(groups.view(np.uint64).max()) < n
+        if few and bool(np.bincount(groups).all()):
+            return groups
+    return as_groups(groups, n)

@@ -85,7 +85,7 @@ METHODS: Mapping[str, Mapping[str, Method]] = {
         "conditional-mixture": Method("nearest neighbours given a third vector", ("frenzel2007", "mesner2021")),
         "npeet": Method("the package NPEET", ("kraskov2004",)),
         "discriminant": Method("a quadratic discriminant with shrunk covariances", ("chen2010",)),
-        "discrete": Method("the plug-in estimate of discrete distributions", ("cover2006",)),
+        "discrete": Method("counts of discrete values, corrected for bias (by group)", ("cover2006",)),
         "gaussian": Method("canonical correlations of Gaussian vectors", ("cover2006",)),
         "copula": Method("an elliptical copula with neighbours beyond it", ("ince2017", "kraskov2004")),
         "mine": Method("the Donsker–Varadhan bound of a neural critic (MINE)", ("belghazi2018",)),

@@ -34,8 +34,8 @@ REFERENCE_SECONDS = 0.0055
 class _Price:
     """Seconds of an estimate with two classes of states of 100 numbers: of its own, and a row; and their growth.
 
-    ``few_rows`` is by how much it is more in fewer than 16 rows a column, where some states are read twice, and
-    ``very_few_rows`` in fewer than 8, where all are read three times.
+    ``few_rows`` is by how much it is more in fewer than 16 independent rows a column, where some states are read twice,
+    and ``very_few_rows`` in fewer than 8, where all are read three times.
     """
 
     call: float
@@ -52,8 +52,8 @@ class _Price:
         width, kinds = fits.width / 100, classes / 2
         call = self.call * width**self.call_width * kinds**self.call_classes
         row = self.row * width**self.row_width * kinds**self.row_classes
-        more = self.few_rows if fits.rows < ROWS_FOR_MOST * fits.width else 1.0
-        more = self.very_few_rows if fits.rows < ROWS_FOR_ALL * fits.width else more
+        more = self.few_rows if fits.independent < ROWS_FOR_MOST * fits.width else 1.0
+        more = self.very_few_rows if fits.independent < ROWS_FOR_ALL * fits.width else more
         return float(more * fits.count * (call + fits.rows * row))
 
 

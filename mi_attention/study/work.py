@@ -27,12 +27,19 @@ class Fits:
         rows: Of each.
         width: Numbers a row.
         pointwise: Whether they are pooled over positions, by the probe alone.
+        instances: Over how many instances; None: a row of each.
     """
 
     count: int
     rows: float
     width: int
     pointwise: bool = False
+    instances: float | None = None
+
+    @property
+    def independent(self) -> float:
+        """Independent rows of each."""
+        return self.rows if self.instances is None else self.instances
 
 
 def fits_of(cell: Cell, analysed: Dataset) -> list[Fits]:
@@ -108,8 +115,12 @@ def _splits(cell: Cell, analysed: Dataset) -> list[Sequences]:
 def _pointwise(outputs: int, rows: float, width: int, lengths: IntArray) -> list[Fits]:
     """The pooled estimate of each output, and the three probes of its halves."""
     most = max(60.0, 3 * COPIED_NUMBERS / (width * max(1.0, float(lengths.mean()))))
-    third = rows / 3 * min(1.0, most / len(lengths))
-    return [Fits(outputs, rows, width, pointwise=True), Fits(3 * outputs, third, width, pointwise=True)]
+    share = min(1.0, most / len(lengths)) / 3
+    number = float(len(lengths))
+    return [
+        Fits(outputs, rows, width, pointwise=True, instances=number),
+        Fits(3 * outputs, share * rows, width, pointwise=True, instances=share * number),
+    ]
 
 
 def _units(cell: Cell, analysed: Dataset) -> Iterator[tuple[str, float]]:

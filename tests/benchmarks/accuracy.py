@@ -148,8 +148,9 @@ def gather(cells: Iterable[Cell], estimators: Sequence[str], folder: Path) -> pd
         path = cell.path(folder, name)
         if path.exists():
             frame, facts = read_table(path)
-            frames.append(frame)
-            made_by[name].add(re.sub(r"seed=\d+", "seed", facts["signature"]))
+            signature = re.sub(r"\|?seed=\d+", "", facts["signature"])
+            frames.append(frame.assign(signature=signature))
+            made_by[name].add(signature)
     if not frames:
         raise ValueError("no estimator gave a value; see the progress above")
     for name, signatures in made_by.items():
@@ -167,7 +168,7 @@ def summarise(rows: pd.DataFrame) -> pd.DataFrame:
     known = known.assign(
         estimator="oracle", nats=known.oracle, lower_bound=np.nan, standard_error=np.nan, low=np.nan, high=np.nan
     )
-    everything = pd.concat([rows, known.assign(seconds=np.nan)], ignore_index=True)
+    everything = pd.concat([rows, known.assign(seconds=np.nan, signature="oracle")], ignore_index=True)
     lines = [
         {"estimator": key[0], "value": value, **dict(zip(CELL, key[1:], strict=True)), **_summary(frame, value)}
         for key, frame in everything.groupby(["estimator", *CELL], sort=False)
@@ -186,12 +187,19 @@ def with_earlier(lines: pd.DataFrame, path: Path, keys: Sequence[str], forgotten
         path: A table as ``write_table`` made it, or nothing.
         keys: Columns that name a line.
         forgotten: Estimators whose earlier lines are not kept.
+
+    Raises:
+        ValueError: if lines that would stay come from other hyper-parameters than the new ones of their estimator.
     """
     if not path.with_suffix(".parquet").exists():
         return lines
     earlier = read_table(path)[0]
     replaced = pd.MultiIndex.from_frame(earlier[keys]).isin(pd.MultiIndex.from_frame(lines[keys]))
     kept = earlier[~replaced & ~earlier.estimator.isin(forgotten)]
+    signatures = pd.concat([lines, kept]).groupby("estimator").signature.nunique()
+    if (signatures > 1).any():
+        names = " ".join(signatures.index[signatures > 1])
+        raise ValueError(f"earlier lines of {names} were made by other hyper-parameters; run again with --redo {names}")
     return pd.concat([lines, kept], ignore_index=True).sort_values([*CELL, "estimator", keys[-1]], ignore_index=True)
 
 
@@ -205,8 +213,8 @@ def detection(rows: pd.DataFrame) -> pd.DataFrame:
         share = frame.assign(found=_found(frame)).groupby("truth").found.mean()
         seen = (share >= 0.5).to_numpy()[::-1].cumprod()[::-1].astype(bool) & (share.index > 0)
         limit = float(share.index[seen].min()) if seen.any() else np.inf
-        lines.append((*key, limit))
-    return pd.DataFrame(lines, columns=[*keys, "limit"])
+        lines.append((*key, limit, frame.signature.iloc[0]))
+    return pd.DataFrame(lines, columns=[*keys, "limit", "signature"])
 
 
 def judge(rows: pd.DataFrame, summary: pd.DataFrame) -> list[tuple[str, float, str, bool]]:
@@ -243,6 +251,7 @@ def _summary(frame: pd.DataFrame, value: str) -> dict[str, Any]:
     zero = frame.truth == 0
     return {
         "draws": len(draws),
+        "seeds": " ".join(str(seed) for seed in sorted(frame.seed.unique())),
         "tau": float(np.mean(taus)),
         "tau_worst": float(np.min(taus)),
         "rmse": float(np.mean(rmses)),
@@ -254,6 +263,7 @@ def _summary(frame: pd.DataFrame, value: str) -> dict[str, Any]:
         "ties": float(frame.duplicated(["seed", value], keep=False).mean()),
         "found_at_zero": float(found[zero].mean()) if has_error and zero.any() else np.nan,
         "seconds": float(frame.groupby("seed").seconds.first().median()),
+        "signature": frame.signature.iloc[0],
     }
 
 
@@ -322,7 +332,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     rows = gather(cells, estimators, options.output)
     summary, limits = summarise(rows), detection(rows)
     stem = "required" if options.required else "accuracy"
-    signature = f"{stem}|seeds {seeds[0]} to {seeds[-1]}|nats|{options.workers} processes of one thread"
+    signature = f"{stem}|nats|processes of one thread"
     if not options.required:
         forgotten = options.redo
         summary = with_earlier(summary, options.output / stem, ["estimator", *CELL, "value"], forgotten)
@@ -330,8 +340,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_table(rows, options.output / f"{stem}_rows", signature)
     write_table(summary, options.output / stem, signature)
     write_table(limits, options.output / f"{stem}_detection", signature)
-    text = to_markdown(summary, digits=3, intervals=(), signature=signature)
-    text += "\n" + to_markdown(limits, digits=3, intervals=(), signature="smallest true information found, nats")
+    text = to_markdown(summary.drop(columns="signature"), digits=3, intervals=(), signature=signature)
+    text += "\n" + to_markdown(
+        limits.drop(columns="signature"), digits=3, intervals=(), signature="smallest true information found, nats"
+    )
     (options.output / f"{stem}.md").write_text(text, encoding="utf-8")
     print(text)
     if not options.required:

@@ -24,7 +24,16 @@ def rows_with(errors: np.ndarray, *, estimator: str = "probe", standard_error: f
         frame = pd.DataFrame({"position": np.arange(positions), "kind": "lin", "truth": truth, "oracle": truth})
         frame = frame.assign(entropy=0.6, nats=nats, lower_bound=nats - 0.05, standard_error=standard_error)
         frame = frame.assign(low=nats - 0.02, high=nats + 0.02, seconds=0.1 * (seed + 1), estimator=estimator)
-        given = {"design": "lin", "d": 128, "n": 2000, "classes": 2, "balance": "balanced", "seed": seed, **changed}
+        given = {
+            "design": "lin",
+            "d": 128,
+            "n": 2000,
+            "classes": 2,
+            "balance": "balanced",
+            "seed": seed,
+            "signature": "made up",
+            **changed,
+        }
         frames.append(frame.assign(**given))
     return pd.concat(frames, ignore_index=True)
 
@@ -43,6 +52,7 @@ def test_bias_spread_rmse_and_coverage_are_those_of_the_errors():
     assert line.coverage == pytest.approx(1 / 3)
     assert line.tau == pytest.approx(1)
     assert line.draws == 3
+    assert line.seeds == "0 1 2"
     assert line.seconds == pytest.approx(0.2)
     held_out = line_of(summary, value="lower_bound")
     assert held_out.bias == pytest.approx(-0.02)
@@ -154,6 +164,13 @@ def test_earlier_lines_stay_unless_they_are_replaced_or_forgotten(tmp_path):
     left = with_earlier(new, tmp_path / "table", keys, ["probe"])
     assert set(left[left.estimator == "probe"].design) == {"xor"}
     assert set(left[left.estimator == "oracle"].design) == {"lin", "xor"}
+    with pytest.raises(ValueError, match="--redo probe"):
+        with_earlier(
+            new.assign(signature=new.signature.where(new.estimator == "oracle", "another")),
+            tmp_path / "table",
+            keys,
+            [],
+        )
 
 
 def test_a_second_run_adds_to_the_table_whether_or_not_the_rows_of_the_first_are_there(tmp_path):

@@ -72,7 +72,7 @@ class Member:
 
 
 TABLE = [
-    Member("probe", {"folds": 4}, "classes", folds=True, costly=True, rotates=True, capped=True),
+    Member("probe", {"folds": 4}, "classes", folds=True, capped=True),
     Member("probe", {"folds": 3, "members": ("linear",)}, "classes", folds=True, rotates=True, capped=True),
     Member("probe-knn", {"k": 3, "probe": Probe(folds=3, members=("linear",))}, "classes", folds=True, rotates=True),
     Member("ross", {"k": 3}, "classes", rotates=True),
@@ -83,8 +83,8 @@ TABLE = [
     Member("gaussian", {"folds": 4, "scores": "ranks"}, "numbers", folds=True, swaps=True),
     Member("copula", {"folds": 4}, "numbers", folds=True, features=True, costly=True),
     Member("regression", {"folds": 4}, "numbers", folds=True, features=True, costly=True),
-    Member("discrete", {}, "classes", counts=True, swaps=True),
-    Member("discrete", {"correction": "none"}, "classes", counts=True, swaps=True, independence=0.03),
+    Member("discrete", {}, "classes", counts=True, swaps=True, capped=True),
+    Member("discrete", {"correction": "none"}, "classes", counts=True, swaps=True, capped=True, independence=0.03),
     Member(
         "neural",
         {"hidden": 8, "batch": 32, "steps": 100, "folds": 3, "learning_rate": 5e-3},

@@ -262,3 +262,42 @@ def test_many_units_are_one_after_another():
     x, y = rng.standard_normal((3, 80, 2)), np.arange(80) % 3
     many = Mixture().estimate_many(x, y)
     assert [e.nats for e in many] == [Mixture().estimate(states, y).nats for states in x]
+
+
+def test_several_columns_of_booleans_are_numbers():
+    rng = np.random.default_rng(0)
+    flags, y = rng.random((200, 3)) < 0.5, np.arange(200) % 2
+    for x, output in ((flags, y), (rng.standard_normal(200), flags), (flags, flags[:, :2])):
+        numbers = [np.asarray(side, dtype=float) if np.ndim(side) == 2 else side for side in (x, output)]
+        assert Mixture().estimate(x, output).nats == Mixture().estimate(*numbers).nats
+    one = Mixture().estimate(flags[:, :1], y)
+    assert one.nats == Mixture().estimate(flags[:, 0], y).nats
+
+
+def test_several_columns_of_strings_are_one_label():
+    rng = np.random.default_rng(0)
+    pair, y = rng.integers(0, 3, (300, 2)), np.arange(300) % 2
+    found = Mixture().estimate(pair.astype(str), y)
+    assert found.nats == Mixture().estimate((3 * pair[:, 0] + pair[:, 1]).astype(str), y).nats
+    objects = np.empty((300, 2), dtype=object)
+    objects[:, 0], objects[:, 1] = pair[:, 0].tolist(), pair[:, 1].astype(str)
+    assert Mixture().estimate(objects, y).nats == found.nats
+    objects[:, 0] = rng.standard_normal(300).tolist()
+    with pytest.raises(ValueError, match="x in column 0 holds 300 distinct float values"):
+        Mixture().estimate(objects, y)
+
+
+@pytest.mark.parametrize("instances", [20, 100])
+def test_two_labels_that_vary_inside_groups_keep_their_information(instances):
+    # p(x = y) = .7 + .3/8, other pairs .3/8 each, two equally frequent classes: .387 nats
+    table = np.full((8, 2), 0.3 / 16)
+    table[[0, 1], [0, 1]] += 0.35
+    truth = float(xlogy(table, table / (table.sum(axis=1, keepdims=True) * table.sum(axis=0))).sum())
+    groups, values, at_independence = np.arange(2000) // (2000 // instances), [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        y, other = rng.integers(0, 2, 2000), rng.integers(0, 8, 2000)
+        values.append(Mixture().estimate(np.where(rng.random(2000) < 0.7, y, other), y, groups).nats)
+        at_independence.append(Mixture().estimate(other, y, groups).nats)
+    assert np.mean(values) == pytest.approx(truth, abs=0.02)
+    assert np.mean(at_independence) == pytest.approx(0.0, abs=0.003)

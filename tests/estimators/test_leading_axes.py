@@ -79,6 +79,16 @@ def test_fewer_axes_are_at_least_two_and_never_all(columns, expected):
     assert leading_widths(whole, 2) == expected
 
 
+def test_axes_of_equal_variance_have_no_leading_ones():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((90, 20))
+    left, _, _ = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+    assert leading_widths(principal_rows(standardise(left)), 90) == []
+    # Ten axes of one variance and ten of a smaller one: .6 of all would take two of the ten that are equal.
+    pairs = np.hstack([left[:, :10] + left[:, 10:], left[:, :10]])
+    assert leading_widths(principal_rows(standardise(pairs)), 90) == [10]
+
+
 def test_the_leading_axes_are_those_of_largest_variance():
     whole = principal_rows(standardise(correlated(400, 0)[0]))
     left = leading_rows(whole, 7)
@@ -130,6 +140,29 @@ def test_what_all_axes_hide_in_few_rows_the_leading_half_shows(monkeypatch):
     assert (found >= before - 0.02).all()
 
 
+@pytest.mark.parametrize("seed", [0, 1])
+def test_maps_of_whitened_states_change_nothing(seed):
+    x, y = antipodal(180, seed)
+    left, _, _ = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+    expected = Probe().estimate(left, y).nats
+    for mapped in (3 * left + 1, left[:, ::-1], -left, (1 + 1e-15) * left):
+        assert Probe().estimate(mapped, y).nats == pytest.approx(expected, abs=1e-6)
+    assert Probe().estimate(left.astype(np.float32), y).nats == pytest.approx(expected, abs=1e-3)
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_maps_of_states_read_along_fewer_axes_and_names_of_classes_change_nothing(classes):
+    x, y = antipodal(240, 5, 5.0)
+    y = y if classes == 2 else np.where(x[:, 0] > np.quantile(x[:, 0], 0.8), 2, y)
+    expected = Probe().estimate(x, y)
+    assert len(Probe().fit(x, y).axes.spread) < WIDTH
+    rng = np.random.default_rng(1)
+    scale = 10.0 ** rng.integers(-3, 4, WIDTH)
+    for mapped in (x * scale + 5 * scale, x[:, rng.permutation(WIDTH)], x * rng.choice([-1, 1], WIDTH)):
+        assert Probe().estimate(mapped, y).nats == pytest.approx(expected.nats, abs=1e-6)
+    assert Probe().estimate(x, np.array([7, -1, 3])[y]).nats == pytest.approx(expected.nats, abs=1e-6)
+
+
 def test_enough_rows_are_read_once(monkeypatch):
     x, y, _ = correlated(16 * WIDTH, 2, curve=2.0)
     found = Probe().estimate(x, y)
@@ -145,8 +178,19 @@ def test_a_linear_reader_reads_once(monkeypatch):
     assert found.nats == linear.estimate(x, y).nats
 
 
-def test_choosing_among_readings_makes_no_information():
-    values = [Probe().estimate(*correlated(160, seed)[:2]) for seed in range(12)]
+def grouped(groups, rows, seed):
+    """Rows of 20 uneven columns that share half of their variance within an instance, and a class an instance."""
+    rng = np.random.default_rng(seed)
+    shared = rng.standard_normal((groups, 20))[np.arange(groups * rows) // rows]
+    x = (shared + rng.standard_normal(shared.shape)) * 10 ** np.linspace(-1, 1, 20)
+    return x, np.repeat(rng.permutation(groups) % 2, rows), np.repeat(np.arange(groups), rows)
+
+
+@pytest.mark.parametrize(
+    "made", [lambda seed: correlated(160, seed)[:2], lambda seed: grouped(30, 4, seed)], ids=["rows", "groups"]
+)
+def test_choosing_among_readings_makes_no_information(made):
+    values = [Probe().estimate(*made(seed)) for seed in range(24)]
     held_out = np.array([found.lower_bound for found in values])
     assert abs(np.mean([found.nats for found in values])) < 0.01
     assert held_out.mean() < 0.005

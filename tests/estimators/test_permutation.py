@@ -80,6 +80,15 @@ def test_constant_labels_of_groups_move_as_one_whatever_the_sizes():
     assert len(seen) == 12  # 4!/2! arrangements, all reached
 
 
+@pytest.mark.parametrize("groups", [[5, 5, 9, 9], ["b", "b", "a", "a"], np.array([-1, -1, 7, 7])])
+def test_groups_of_permutations_may_have_any_names(groups):
+    drawn = label_permutations([0, 0, 1, 1], groups, seed=0)
+    seen = {tuple(np.array([0, 0, 1, 1])[next(drawn)].tolist()) for _ in range(20)}
+    assert seen == {(0, 0, 1, 1), (1, 1, 0, 0)}
+    with pytest.raises(ValueError, match=r"groups must be \(5,\)"):
+        next(label_permutations(np.arange(5), groups, seed=0))
+
+
 def test_label_vectors_are_exchanged_between_groups_of_one_size():
     # groups of 2, 2, 3, 3 and 1 rows, interleaved; labels vary within groups
     groups = np.array([0, 2, 1, 2, 0, 3, 1, 3, 2, 3, 4])

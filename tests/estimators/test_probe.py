@@ -231,7 +231,18 @@ def test_few_members_of_a_class_still_count():
     x = rng.standard_normal((100, 3)) + 3 * y[:, None]
     assert Probe().estimate(x, y).lower_bound > 0.02
     with pytest.warns(SmallSampleWarning, match="permutation test"):
-        Probe().estimate(x[:6], y[:6])
+        Probe().estimate(x[:12], y[:12])
+
+
+def test_fewer_rows_than_ten_are_undefined_since_noise_can_separate_them():
+    rng = np.random.default_rng(0)
+    for rows, classes in ((4, 2), (6, 3), (9, 2)):
+        found = Probe().estimate(rng.standard_normal((rows, 3)), np.arange(rows) % classes)
+        assert found.status == "undefined"
+        assert found.reason == "fewer than 10 independent rows"
+    grouped = Probe().estimate(rng.standard_normal((40, 3)), np.arange(40) % 2, np.arange(40) // 5)
+    assert grouped.reason == "fewer than 10 independent rows"
+    assert grouped.ceiling == pytest.approx(np.log(2))
 
 
 def test_hyper_parameters_are_checked_and_named():

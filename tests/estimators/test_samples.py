@@ -1,8 +1,9 @@
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
-from mi_attention.estimators import KSG, NPEET, Probe, Ross, cluster_standard_error
+from mi_attention.estimators import KSG, NPEET, Discrete, Mixture, Probe, Ross, cluster_standard_error
 from mi_attention.estimators.rows import standardise
 from mi_attention.estimators.samples import as_groups, as_states, as_units
 from mi_attention.interface import Unit
@@ -114,3 +115,56 @@ def test_standardised_rows_do_not_depend_on_blocks(monkeypatch):
     np.testing.assert_allclose(joined.std(axis=0), [1, 1, 1, 1, 0], atol=1e-9)
     assert not whole.constant
     assert standardise(np.full((10, 2), 1e8 + 0.1)).constant
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [[1000, 1000, 1001, 1001], ["b", "b", "a", "a"], [-3, -3, 7, 7], [2.0, 2.0, 0.0, 0.0], [10**12, 10**12, 5, 5]],
+)
+def test_groups_of_a_standard_error_may_have_any_names(groups):
+    local = np.array([-3.0, -1.0, 1.0, 3.0]) + 10
+    assert cluster_standard_error(local, groups) == pytest.approx(2.0)
+    assert cluster_standard_error(local, np.array(groups)) == pytest.approx(2.0)
+    assert cluster_standard_error(local, np.array([9, 8, 7, 6])) == cluster_standard_error(local, None)
+    with pytest.raises(ValueError, match=r"groups must be \(4,\)"):
+        cluster_standard_error(local, groups[:3])
+
+
+@pytest.mark.parametrize("estimator", [*ALL, Mixture(), Discrete()], ids=[*IDS, "mixture", "discrete"])
+def test_masked_rows_are_refused_and_unmasked_ones_are_their_data(estimator):
+    y = np.arange(40) % 2
+    x = np.ma.array(RNG.integers(0, 3, 40).astype(float), mask=np.zeros(40, dtype=bool))
+    assert estimator.estimate(x, np.ma.array(y)).nats == estimator.estimate(x.data, y).nats
+    hidden = np.isin(np.arange(40), [17, 30])
+    with pytest.raises(ValueError, match=r"x is masked at row 17, .* drop the masked rows .*\(x\[~mask\]"):
+        estimator.estimate(np.ma.array(x.data, mask=hidden), y)
+    with pytest.raises(ValueError, match="y is masked at row 17"):
+        estimator.estimate(x, np.ma.array(y, mask=hidden))
+    if not isinstance(estimator, NPEET):
+        with pytest.raises(ValueError, match="groups is masked at row 17"):
+            estimator.estimate(x, y, np.ma.array(np.arange(40) // 2, mask=hidden))
+
+
+def test_masked_entries_inside_lists_and_matrices_are_refused():
+    masked = np.ma.array(np.zeros((5, 3)), mask=False)
+    assert as_states(list(masked)).shape == (5, 3)
+    masked[3, 1] = np.ma.masked
+    for x in (masked, list(masked), [0.0, 1.0, 2.0, np.ma.masked]):
+        with pytest.raises(ValueError, match="x is masked at row 3"):
+            as_states(x)
+
+
+def test_objects_that_are_all_numbers_are_states():
+    x = np.array([[1.5, True], [2.5, False], [np.float32(3), 7]], dtype=object)
+    np.testing.assert_array_equal(as_states(x), [[1.5, 1], [2.5, 0], [3, 7]])
+    frame = pd.DataFrame({"a": RNG.standard_normal(60), "b": np.arange(60) % 3 == 0})
+    for estimator in (Ross(), Mixture()):
+        assert estimator.estimate(frame, np.arange(60) % 2).nats == pytest.approx(
+            estimator.estimate(frame.to_numpy().astype(float), np.arange(60) % 2).nats, abs=1e-12
+        )
+    x[1, 1] = "no"
+    with pytest.raises(ValueError, match="x must hold real numbers, got dtype object with 'no' at row 1, column 1"):
+        as_states(x)
+    x[1, 1] = None
+    with pytest.raises(ValueError, match="x is missing at row 1; remove that row or repair the state"):
+        as_states(x)

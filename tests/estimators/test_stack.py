@@ -89,3 +89,12 @@ def test_blocks_of_rows_change_nothing(monkeypatch):
     whole = nested_coefficients(evidence, log_prior, codes, fold, 5)
     monkeypatch.setattr("mi_attention.estimators.stack.BLOCK_NUMBERS", 300)
     np.testing.assert_allclose(nested_coefficients(evidence, log_prior, codes, fold, 5), whole, atol=1e-9)
+
+
+def test_scores_of_any_size_have_coefficients():
+    """Of two opposite scores of 1e8 nothing would be left of a fixed ridge, and no system could be solved."""
+    score = np.zeros((2, 2, 8))
+    score[:, 1] = 1e8 * np.array([1.0, -1.0])[:, None] * np.where(np.arange(8) % 2, 1.0, -1.0)
+    found = fit_coefficients(score, np.log([0.5, 0.5]), np.arange(8) % 2)
+    assert (found >= 0).all()
+    assert found[0] > found[1]

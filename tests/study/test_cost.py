@@ -160,6 +160,9 @@ def test_few_rows_that_are_read_more_than_once_cost_more():
     fewest, fewer, few, many = (Fits(10, rows, 100) for rows in (799, 800, 1599, 1600))
     assert CURVED.seconds(few, 2) > 1.4 * CURVED.seconds(many, 2)
     assert CURVED.seconds(fewest, 2) > 1.4 * CURVED.seconds(fewer, 2)
+    # What counts is the number of instances where rows share them.
+    pooled = Fits(10, 1600, 100, pointwise=True, instances=200)
+    assert CURVED.seconds(pooled, 2) > 2 * CURVED.seconds(many, 2)
     assert LINEAR.seconds(fewest, 2) < LINEAR.seconds(fewer, 2) < LINEAR.seconds(few, 2) < LINEAR.seconds(many, 2)
 
 
