@@ -60,7 +60,8 @@ class Sizes:
     critic_width: int = 64
     critic_steps: int = 300
     memory_rows: tuple[int, ...] = (12_500, 25_000, 50_000)
-    growth_rows: tuple[int, ...] = (1000, 2000, 4000, 8000)
+    # From 16 rows a column on, where states are read once: with fewer the probe takes longer, not shorter.
+    growth_rows: tuple[int, ...] = (2048, 4096, 8192, 16384)
     growth_widths: tuple[int, ...] = (32, 64, 128, 256)
     growth_units: tuple[int, ...] = (5, 10, 20, 40)
     repeats: int = 3
