@@ -3,45 +3,49 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 from sklearn.neighbors import KDTree
 
-from mi_attention.estimators.neighbour_groups import GroupedColumns, Spread
+from mi_attention.estimators.neighbour_groups import GroupedColumns, SpaceBalls, in_steps
 from mi_attention.estimators.neighbours import (
     BLOCK_NUMBERS,
     closed,
     euclidean,
+    is_zero,
     opened,
     sorted_counts,
     sorted_radii,
 )
-from mi_attention.interface import FloatArray, IntArray
+from mi_attention.interface import IntArray
 
 __all__ = ["ClassBalls", "balls_by_block", "balls_by_tree", "balls_of_groups", "balls_on_a_line"]
 
 
+Counts = NDArray[Any]
+
+
 @dataclass(frozen=True, eq=False)
 class ClassBalls:
-    """Counts of other rows (groups, where rows share groups) in the ball of each row.
+    """Counts of other rows in the ball of each row; where rows share groups, of rows over their design effects.
 
     Attributes:
-        wanted: ``(n,)`` neighbours of the class that set the radius: k, or all that the class has.
+        wanted: ``(n,)`` neighbours of the class up to and with the one that sets the radius: k, or all that the class
+            has.
         own: Of the class, ``(n,)`` strictly inside and ``(n,)`` with the rim.
         every: Of all classes, the same.
         own_candidates: ``(n,)`` of the class altogether.
         candidates: ``(n,)`` altogether.
-        correction: ``(n,)`` nats to add, for groups of unequal presence; 0 without groups.
     """
 
-    wanted: IntArray
-    own: tuple[IntArray, IntArray]
-    every: tuple[IntArray, IntArray]
-    own_candidates: IntArray
-    candidates: IntArray
-    correction: FloatArray
+    wanted: Counts
+    own: tuple[Counts, Counts]
+    every: tuple[Counts, Counts]
+    own_candidates: Counts
+    candidates: Counts
 
 
 def balls_on_a_line(x: NDArray[np.float64], codes: IntArray, k: int) -> ClassBalls:
@@ -111,48 +115,82 @@ def balls_by_block(x: NDArray[np.float64], codes: IntArray, k: int, rows: IntArr
             found = (_within(apart, radius, rim) for apart in (own, distance[here]) for rim in (False, True))
             counts[:, start + here] = np.stack(list(found))
     sizes = np.bincount(codes)[codes[centres]] - 1
-    return _balls(np.minimum(k, sizes), counts, sizes, np.full(len(centres), len(x) - 1), np.zeros(len(centres)))
+    return _balls(np.minimum(k, sizes), counts, sizes, np.full(len(centres), len(x) - 1))
 
 
 def balls_of_groups(x: NDArray[np.float64], codes: IntArray, k: int, groups: IntArray) -> ClassBalls:
-    """Groups as neighbours, each at the distance of its nearest row (for its own class: nearest row of that class).
+    """Rows of other groups over their design effects, of a class and of all; the k-th group of the class sets radii.
 
-    The counts are of groups, so those of a class with few rows in many groups are weighed by the rows that a group
-    shows in a ball: ``correction`` is log(rows per group hit) of the class less that of all rows, against the same of
-    the whole sample. It is 0 where labels go by group and groups have equally many rows.
+    A group of the class is met at its nearest row of that class.
     """
     n = len(x)
     columns = GroupedColumns.of(groups)
+    found = np.empty((7, n))
+    for label in range(int(codes.max()) + 1):
+        member = np.flatnonzero(codes == label)
+        found[:, member] = _class_of_groups(x, codes, k, columns, member)
+    return ClassBalls(
+        wanted=found[0],
+        own=(found[1], found[2]),
+        every=(found[3], found[4]),
+        own_candidates=found[5],
+        candidates=found[6],
+    )
+
+
+def _class_of_groups(
+    x: NDArray[np.float64], codes: IntArray, k: int, columns: GroupedColumns, member: IntArray
+) -> NDArray[np.float64]:
+    """``(7, m)`` the numbers of ``ClassBalls``, one after the other, for the rows of one class."""
     squares = np.einsum("nd,nd->n", x, x)
-    classes = int(codes.max()) + 1
-    pieces = np.unique(groups * classes + codes)
-    groups_with = np.bincount(pieces % classes, minlength=classes)
-    near = np.minimum(k, groups_with - 1)
-    counts = np.empty((4, n), dtype=np.int64)
-    spreads = [(Spread(), Spread()) for _ in range(classes)]
-    size = max(1, BLOCK_NUMBERS // n)
-    ordered, ordered_codes = x[columns.order], codes[columns.order]
-    for start in range(0, n, size):
-        stop = min(start + size, n)
-        distance = euclidean(x[start:stop], ordered, squares[start:stop], squares[columns.order])
-        columns.exclude_own(distance, start, stop)
-        nearest = columns.nearest(distance)
-        for label in np.unique(codes[start:stop]):
-            here = np.flatnonzero(codes[start:stop] == label)
-            own = np.where(ordered_codes == label, distance[here], np.inf)
-            own_nearest = columns.nearest(own)
-            radius = np.partition(own_nearest, near[label] - 1, axis=1)[:, near[label] - 1]
-            found = (_within(apart, radius, rim) for apart in (own_nearest, nearest[here]) for rim in (False, True))
-            counts[:, start + here] = np.stack(list(found))
-            spreads[label][0].add(own, own_nearest, opened(radius))
-            spreads[label][1].add(distance[here], nearest[here], opened(radius))
-    sizes = groups_with[codes] - 1
-    correction = np.zeros(classes)
-    per_group = np.log(np.bincount(codes) / groups_with) - np.log(n / columns.number)
-    for label, (own_spread, spread) in enumerate(spreads):
-        if own_spread.log is not None and spread.log is not None:
-            correction[label] = own_spread.log - spread.log - per_group[label]
-    return _balls(np.minimum(k, sizes), counts, sizes, np.full(n, columns.number - 1), correction[codes])
+    ordered_groups = columns.group[columns.order]
+    of_class = codes[columns.order] == codes[member[0]]
+    present, numbered = np.unique(columns.group[member], return_inverse=True)
+    own = GroupedColumns.of(numbered)
+    near = min(k, own.number - 1)
+    second = min(max(near, 2), own.number - 1)
+    spaces = SpaceBalls(own), SpaceBalls(columns)
+    radii, hit, beside = np.empty((3, len(member)))
+    size = max(1, BLOCK_NUMBERS // len(x))
+    for start in range(0, len(member), size):
+        centres = member[start : start + size]
+        block = slice(start, start + len(centres))
+        distance = euclidean(x[centres], x[columns.order], squares[centres], squares[columns.order])
+        distance[columns.group[centres, None] == ordered_groups] = np.inf
+        own_distance = distance[:, of_class]
+        nearest = own.nearest(own_distance)
+        part = np.partition(nearest, sorted({near - 1, second - 1}), axis=1)
+        radius = radii[block] = part[:, near - 1]
+        hit[block] = np.count_nonzero(nearest <= opened(radius)[:, None], axis=1)
+        # At k = 1 no group of the class is strictly inside, but one is inside the ball of the second.
+        further = part[:, second - 1] if near == 1 else None
+        for space, apart in zip(spaces, (own_distance, distance), strict=True):
+            space.add(apart, radius, further)
+        on_rim = (nearest > opened(radius)[:, None]) & (nearest <= closed(radius)[:, None])
+        last = present[on_rim.argmax(axis=1)]
+        beside[block] = ((distance <= opened(radius)[:, None]) & (ordered_groups == last[:, None])).sum(axis=1)
+    at_zero, wanted = is_zero(radii), near - hit
+    own_effect = spaces[0].effects(at_zero, own.chance, wanted)[1]
+    alike, effect = spaces[1].effects(at_zero, columns.chance[member])
+    if own.number == 2:
+        # No ball stops short of the one other group, so that its rows are taken to be as alike as all rows are.
+        own_effect = 1.0 + alike * (own.candidates - 1.0)
+    own_open, own_rim = (v / own_effect for v in (spaces[0].rows(), spaces[0].rows_with_rim() - spaces[0].rows()))
+    # Near copies of the row that sets the radius, of other classes, are one thing with it.
+    every_open = (spaces[1].rows() - alike * beside) / effect
+    every_rim = (spaces[1].rows_with_rim() - spaces[1].rows()) / effect
+    own_open, every_open = in_steps(own_open), in_steps(every_open)
+    return np.stack(
+        [
+            own_open + wanted,
+            own_open,
+            own_open + in_steps(np.maximum(own_rim, wanted)),
+            every_open,
+            every_open + in_steps(np.maximum(every_rim, 1.0)),
+            own.candidates / own_effect,
+            columns.candidates[member] / effect,
+        ]
+    )
 
 
 def _within(apart: NDArray[np.float64], radius: NDArray[np.float64], rim: bool) -> IntArray:
@@ -169,17 +207,14 @@ def _of_all_rows(
 ) -> ClassBalls:
     sizes = np.bincount(codes)[codes] - 1
     counts = np.stack([own, own_rim, every, every_rim])
-    return _balls(np.minimum(k, sizes), counts, sizes, np.full(len(codes), len(codes) - 1), np.zeros(len(codes)))
+    return _balls(np.minimum(k, sizes), counts, sizes, np.full(len(codes), len(codes) - 1))
 
 
-def _balls(
-    wanted: IntArray, counts: IntArray, own_candidates: IntArray, candidates: IntArray, correction: FloatArray
-) -> ClassBalls:
+def _balls(wanted: IntArray, counts: IntArray, own_candidates: IntArray, candidates: IntArray) -> ClassBalls:
     return ClassBalls(
         wanted=wanted,
         own=(counts[0], counts[1]),
         every=(counts[2], counts[3]),
         own_candidates=own_candidates,
         candidates=candidates,
-        correction=correction,
     )

@@ -5,19 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
+from scipy.special import digamma
 
 from mi_attention.estimators.boxes import box_counts
-from mi_attention.estimators.neighbour_groups import GroupedColumns, Spread, spread_correction
-from mi_attention.estimators.neighbours import BLOCK_NUMBERS, chebyshev, closed, has_duplicates, opened
+from mi_attention.estimators.neighbour_groups import GroupedColumns, SpaceBalls, in_steps
+from mi_attention.estimators.neighbours import BLOCK_NUMBERS, chebyshev, closed, has_duplicates, is_zero, opened
 from mi_attention.estimators.threads import in_threads, thread_budget
 from mi_attention.estimators.ties import local_information
 from mi_attention.interface import IntArray
 
 __all__ = ["TREE_WIDTH", "JointValues", "Sides", "joint_values"]
+
+# Open and closed counts ``(n,)``.
+Counts = tuple[NDArray[Any], NDArray[Any]]
 
 # Up to this joint width trees are faster than blocks of all distances.
 TREE_WIDTH = 8
@@ -52,34 +57,50 @@ class Sides:
 
 
 @dataclass(frozen=True, eq=False)
+class GroupedJoint:
+    """The joint balls of rows that share groups.
+
+    Attributes:
+        found: ``(n,)`` rows up to and with the k-th group, over their design effect: k of near copies.
+        level: ``(n,)`` psi of all candidates over the same, the row with them.
+    """
+
+    found: NDArray[np.float64]
+    level: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
 class JointValues:
     """Pointwise values and what they rest on.
 
     Attributes:
         local: ``(n,)`` nats whose mean is the estimate.
         tied: ``(n,)`` rows with more than one row on a rim, which took the tie-aware form.
-        spread: Rows per group in the joint balls; None without groups.
+        grouped: What an estimate by rectangles needs besides; None without groups.
     """
 
     local: NDArray[np.float64]
     tied: NDArray[np.bool_]
-    spread: Spread | None = None
+    grouped: GroupedJoint | None = None
 
 
 def joint_values(sides: Sides, k: int, groups: IntArray | None = None) -> JointValues:
     """Pointwise information of x and y, given z where there is one.
 
     Without a condition and ties this is equation 8 of Kraskov et al. (2004), with a condition that of Frenzel and
-    Pompe (2007). With groups the counts are of groups; see ``neighbour_groups``.
+    Pompe (2007). With groups the counts are of rows of other groups over their design effects, which
+    ``neighbour_groups`` explains.
 
     Args:
         sides: What the information is between.
         k: Neighbours.
         groups: ``(n,)`` numbered from 0; rows of one group are no candidates of each other.
     """
+    if groups is not None and groups.max() + 1 < sides.n:
+        return _by_group(sides, k, GroupedColumns.of(groups))
     if groups is None and sum(s.shape[1] for s in (sides.x, sides.y, sides.z) if s is not None) <= TREE_WIDTH:
         return _by_tree(sides, k)
-    return _by_block(sides, k, np.arange(sides.n) if groups is None else groups)
+    return _by_block(sides, k)
 
 
 def _by_tree(sides: Sides, k: int) -> JointValues:
@@ -131,52 +152,80 @@ def _ball_counts(
 def _local(
     k: int,
     radius: NDArray[np.float64],
-    joint: tuple[IntArray, IntArray],
-    x: tuple[IntArray, IntArray],
-    y: tuple[IntArray, IntArray],
-    z: tuple[IntArray, IntArray],
+    joint: Counts,
+    x: Counts,
+    y: Counts,
+    z: Counts,
 ) -> JointValues:
-    at_zero = closed(radius) <= closed(np.zeros(1))
+    at_zero = is_zero(radius)
     tied = (joint[1] > k) | at_zero | ((x[1] - x[0]) + (y[1] - y[0]) - (z[1] - z[0]) != 1)
     return JointValues(local_information(k, at_zero, joint, x, y, z), tied)
 
 
-def _by_block(sides: Sides, k: int, groups: IntArray) -> JointValues:
-    n = sides.n
-    columns = GroupedColumns.of(groups)
-    alone = columns.number == n
+def _apart(sides: Sides, columns: GroupedColumns, start: int, stop: int) -> list[NDArray[np.float64]]:
+    """Distances ``(b, n)`` in the joint space, in those of x and y with the condition, and in that of the condition."""
     parts = [sides.x, sides.y] if sides.z is None else [sides.x, sides.y, sides.z]
-    ordered = [part[columns.order] for part in parts]
-    counts = np.empty((4, 2, n), dtype=np.int64)
-    counts[3] = columns.number - 1
+    apart = [chebyshev(part[start:stop], part[columns.order]) for part in parts]
+    for distance in apart:
+        columns.exclude_own(distance, start, stop)
+    if len(apart) == 3:
+        np.maximum(apart[0], apart[2], out=apart[0])
+        np.maximum(apart[1], apart[2], out=apart[1])
+    return [np.maximum(apart[0], apart[1]), *apart]
+
+
+def _by_block(sides: Sides, k: int) -> JointValues:
+    n = sides.n
+    columns = GroupedColumns.of(np.arange(n))
+    counts = np.full((4, 2, n), n - 1)
     radii = np.empty(n)
-    spreads = [Spread() for _ in range(4)]
     size = max(1, BLOCK_NUMBERS // n)
     for start in range(0, n, size):
         stop = min(start + size, n)
-        apart = [chebyshev(part[start:stop], values) for part, values in zip(parts, ordered, strict=True)]
-        columns.exclude_own(apart[0], start, stop)
-        columns.exclude_own(apart[1], start, stop)
-        if len(apart) == 3:
-            columns.exclude_own(apart[2], start, stop)
-            np.maximum(apart[0], apart[2], out=apart[0])
-            np.maximum(apart[1], apart[2], out=apart[1])
-        spaces = [np.maximum(apart[0], apart[1]), *apart]
-        nearest = spaces if alone else [columns.nearest(distance) for distance in spaces]
-        second = min(max(k, 2), columns.number - 1)
-        part = np.partition(nearest[0], sorted({k - 1, second - 1}), axis=1)
-        radius = radii[start:stop] = part[:, k - 1]
-        for space, distance in enumerate(nearest):
+        spaces = _apart(sides, columns, start, stop)
+        radius = radii[start:stop] = np.partition(spaces[0], k - 1, axis=1)[:, k - 1]
+        for space, distance in enumerate(spaces):
             for rim, reach in enumerate((opened(radius), closed(radius))):
                 counts[space, rim, start:stop] = (distance <= reach[:, None]).sum(axis=1)
-            if not alone:
-                # At k = 1 no group is strictly inside the joint ball, but one is inside that of the second.
-                inner = opened(part[:, second - 1] if space == 0 else radius)
-                spreads[space].add(spaces[space], distance, inner)
     joint, x, y, z = ((c[0], c[1]) for c in counts)
+    return _local(k, radii, joint, x, y, z)
+
+
+def _by_group(sides: Sides, k: int, columns: GroupedColumns) -> JointValues:
+    """The k-th group at its nearest row sets the radius; rows are counted, in each space over their design effect."""
+    n = sides.n
+    second = min(max(k, 2), columns.number - 1)
+    spaces = [SpaceBalls(columns) for _ in range(3 if sides.z is None else 4)]
+    radii, hit = np.empty(n), np.empty(n)
+    size = max(1, BLOCK_NUMBERS // n)
+    for start in range(0, n, size):
+        stop = min(start + size, n)
+        apart = _apart(sides, columns, start, stop)
+        nearest = columns.nearest(apart[0])
+        part = np.partition(nearest, sorted({k - 1, second - 1}), axis=1)
+        radius = radii[start:stop] = part[:, k - 1]
+        hit[start:stop] = np.count_nonzero(nearest <= opened(radius)[:, None], axis=1)
+        for space, distance in zip(spaces, apart, strict=True):
+            # At k = 1 no group is strictly inside the joint ball, but one is inside that of the second.
+            space.add(distance, radius, part[:, second - 1] if k == 1 and distance is apart[0] else None)
+    at_zero, wanted = is_zero(radii), k - hit
+    effects = np.ones((4, n))
+    for index, space in enumerate(spaces):
+        effects[index] = space.effects(at_zero, columns.chance, wanted if index == 0 else 0.0)[1]
+    everyone = np.broadcast_to(columns.candidates, (4 - len(spaces), n))
+    rows = np.vstack([*(space.rows() for space in spaces), everyone])
+    every = np.vstack([*(space.rows_with_rim() for space in spaces), everyone])
+    # Several rows on a rim may be worth less than one, but never a row alone.
+    rims = in_steps(np.where(every > rows, np.maximum((every - rows) / effects, 1.0), 0.0))
+    rims[0] = np.maximum(rims[0], wanted)
+    first = in_steps(rows / effects)
+    found = first[0] + wanted
+    # The share of a rim goes by how many groups are still wanted, whatever the rows inside are worth.
+    first[0] = hit
+    last = np.where(at_zero, in_steps(every / effects), first + rims)
+    joint, x, y, z = ((first[space], last[space]) for space in range(4))
     values = _local(k, radii, joint, x, y, z)
-    if alone:
-        return values
-    whole = float(np.log(n / columns.number)) if sides.z is None else spreads[3].typical_log or 0.0
-    correction = spread_correction(spreads[0], spreads[1], spreads[2], whole)
-    return JointValues(values.local + correction, values.tied, spreads[0])
+    level = digamma(columns.candidates / effects + 1)
+    local = values.local + (level[1] + level[2] - level[0] - level[3])
+    local += np.where(at_zero, 0.0, digamma(found) - digamma(k))
+    return JointValues(local, values.tied, GroupedJoint(found, level[0]))

@@ -24,6 +24,7 @@ __all__ = [
     "closed",
     "euclidean",
     "has_duplicates",
+    "is_zero",
     "opened",
     "refuse_few_rows",
     "rescale",
@@ -102,6 +103,11 @@ def closed(radius: NDArray[np.float64]) -> NDArray[np.float64]:
 def opened(radius: NDArray[np.float64]) -> NDArray[np.float64]:
     """Radius that leaves out the rim, negative where the ball is a point."""
     return np.asarray(radius * (1 - RELATIVE_RIM) - ABSOLUTE_RIM)
+
+
+def is_zero(radius: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether what lies within a radius coincides with the centre."""
+    return np.asarray(closed(radius) <= closed(np.zeros(1)))
 
 
 def euclidean(

@@ -69,7 +69,6 @@ def balls_by_product(x: NDArray[np.float64], codes: IntArray, k: int) -> ClassBa
         every=(counts[2], counts[3]),
         own_candidates=sizes[codes] - 1,
         candidates=np.full(n, n - 1),
-        correction=np.zeros(n),
     )
 
 

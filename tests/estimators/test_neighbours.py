@@ -98,7 +98,7 @@ def test_blocks_do_not_change_the_neighbours(width, monkeypatch):
         return found + [KSG(algorithm=a).estimate(x, output, groups) for a in (1, 2)]
 
     whole = estimates()
-    for module in ("class_neighbours", "joint_neighbours", "rectangles"):
+    for module in ("class_neighbours", "joint_neighbours", "rectangles", "grouped_rectangles"):
         monkeypatch.setattr(f"mi_attention.estimators.{module}.BLOCK_NUMBERS", 200 * 7)
     monkeypatch.setattr("mi_attention.estimators.product_neighbours.BLOCK", 200 * 7)
     for a, b in zip(whole, estimates(), strict=True):
