@@ -25,9 +25,6 @@ from mi_attention.interface import IntArray
 __all__ = ["ClassBalls", "balls_by_block", "balls_by_tree", "balls_of_groups", "balls_on_a_line"]
 
 
-Counts = NDArray[Any]
-
-
 @dataclass(frozen=True, eq=False)
 class ClassBalls:
     """Counts of other rows in the ball of each row; where rows share groups, of rows over their design effects.
@@ -41,11 +38,11 @@ class ClassBalls:
         candidates: ``(n,)`` altogether.
     """
 
-    wanted: Counts
-    own: tuple[Counts, Counts]
-    every: tuple[Counts, Counts]
-    own_candidates: Counts
-    candidates: Counts
+    wanted: NDArray[Any]
+    own: tuple[NDArray[Any], NDArray[Any]]
+    every: tuple[NDArray[Any], NDArray[Any]]
+    own_candidates: NDArray[Any]
+    candidates: NDArray[Any]
 
 
 def balls_on_a_line(x: NDArray[np.float64], codes: IntArray, k: int) -> ClassBalls:

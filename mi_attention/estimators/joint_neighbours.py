@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,7 @@ from mi_attention.interface import IntArray
 __all__ = ["TREE_WIDTH", "JointValues", "Sides", "joint_values"]
 
 # Open and closed counts ``(n,)``.
-Counts = tuple[NDArray[Any], NDArray[Any]]
+Counts: TypeAlias = tuple[NDArray[Any], NDArray[Any]]
 
 # Up to this joint width trees are faster than blocks of all distances.
 TREE_WIDTH = 8

@@ -215,6 +215,16 @@ def test_confidence_and_the_ceiling_reach_the_first_rank():
     assert share.ci_high <= 1
 
 
+def test_undefined_ranks_have_the_units_of_defined_ones():
+    units = []
+    for attention in ({}, {"attention": np.full(300 * 8, 1 / 8)}):
+        table = compare(make_record(n=300, **attention), alignments=("rank",), estimator=QUICK).table
+        own = table[(table.estimand == "rank") & (table.order == "mutual information")]
+        assert own.estimate.isna().all() == bool(attention)
+        units.append(dict(zip(own.measure, own.unit, strict=True)))
+    assert units[0] == units[1]
+
+
 @pytest.mark.filterwarnings("ignore::mi_attention.estimators.HighDimensionWarning")
 def test_each_row_is_signed_by_the_estimator_that_made_it():
     record = make_record(n=300)
