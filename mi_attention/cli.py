@@ -251,7 +251,10 @@ def _load_array(path: Path):  # type: ignore[no-untyped-def]  # noqa: ANN202
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except ValueError as error:
-        raise ValueError(f"{path} is not a plain .npy array of numbers or strings") from error
+        raise ValueError(
+            f"{path} is not a plain .npy array of numbers or strings; strings kept as objects are saved plainly by "
+            "numpy.save(path, array.astype(str))"
+        ) from error
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{path} is an archive of several arrays; save the one you mean with numpy.save")
     return array

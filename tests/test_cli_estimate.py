@@ -8,8 +8,8 @@ import pytest
 from mi_attention import cli
 from mi_attention.estimators import Probe, Ross
 from mi_attention.estimators.choose import choose
-from mi_attention.estimators.intervals import interval
 from mi_attention.estimators.permutation import permutation_test
+from mi_attention.estimators.subsamples import subsample_interval
 
 
 @pytest.fixture
@@ -46,10 +46,11 @@ def test_every_number_is_what_the_library_says(saved, capsys):
     code, lines, told = run(capsys, *saved(x=x, y=y), "--estimator", "ross", "--permutations", "39", "--seed", "3")
     assert code == 0
     found = Ross().estimate(x, y)
-    bounds, test = interval(found), permutation_test(Ross(), x, y, permutations=39, seed=3)
+    bounds = subsample_interval(Ross(), found, x, y, seed=3)
+    test = permutation_test(Ross(), x, y, permutations=39, seed=3)
     assert lines["mutual information"] == f"{found.nats:.4f} nats"
     assert lines["95 % interval"] == f"{bounds.low:.4f} to {bounds.high:.4f} nats"
-    assert lines["standard error"] == f"{found.standard_error:.4f} nats"
+    assert lines["standard error"] == f"{bounds.standard_error:.4f} nats, from disjoint thirds of the rows"
     assert lines["p-value"] == f"{test.p:.3g} (39 label permutations)"
     assert test.p != permutation_test(Ross(), x, y, permutations=39, seed=0).p
     assert lines["ceiling H(Y)"] == "0.6931 nats"
@@ -103,7 +104,7 @@ def test_labels_that_cannot_be_permuted_leave_the_estimate(saved, capsys):
     assert code == 0
     assert "nats" in lines["mutual information"]
     assert lines["p-value"].startswith("undefined: groups cannot be permuted")
-    assert "detection limit" not in lines
+    assert lines["detection limit"] == lines["p-value"]
 
 
 def test_the_default_is_what_choose_advises(saved, capsys):
@@ -154,7 +155,40 @@ def test_a_continuous_output(saved, capsys):
     assert lines["p-value"].startswith("0.05 ")
     code, lines, _ = run(capsys, x_path, two, "--estimator", "ksg", "--permutations", "19")
     assert code == 0
-    assert "detection limit" not in lines
+    assert lines["detection limit"] == "undefined: y has 2 columns; ask for it column by column"
+
+
+def test_intervals_of_neighbours_come_from_parts_of_the_rows(saved, capsys):
+    x, y = data()
+    paths = saved(x=x, y=y)
+    _, lines, _ = run(capsys, *paths, "--estimator", "ross", "--permutations", "0")
+    assert "thirds" in lines["standard error"]
+    _, lines, _ = run(capsys, *paths, "--estimator", "probe", "--permutations", "0")
+    assert "thirds" not in lines["standard error"]
+    few = saved(few=x[:25], labels=y[:25])
+    _, lines, _ = run(capsys, *few, "--estimator", "ross", "--permutations", "0")
+    assert "thirds" not in lines["standard error"]
+
+
+def test_below_the_detection_limit_the_interval_is_no_promise(saved, capsys):
+    rng = np.random.default_rng(0)
+    y = np.arange(120) % 2
+    paths = saved(x=rng.standard_normal((120, 3)), y=y)
+    _, lines, _ = run(capsys, *paths, "--estimator", "ross", "--permutations", "19")
+    assert lines["95 % interval"].endswith("below the detection limit more may be there")
+    strong = saved(strong=rng.standard_normal((120, 2)) + 6 * y[:, None])
+    _, lines, _ = run(capsys, *strong, paths[1], "--estimator", "ross", "--permutations", "19")
+    assert lines["95 % interval"].endswith(" nats")
+
+
+def test_strings_kept_as_objects_are_told_how_to_be_saved(tmp_path, capsys):
+    path = tmp_path / "y.npy"
+    np.save(path, np.array(["a", "b"] * 20, dtype=object), allow_pickle=True)
+    x = tmp_path / "x.npy"
+    np.save(x, np.arange(40.0))
+    code, _, told = run(capsys, str(x), str(path))
+    assert code == 2
+    assert "array.astype(str)" in told
 
 
 def test_a_warning_is_said_once(saved, capsys):

@@ -22,8 +22,9 @@
 value, and ``status``: a single class, a class in one group only and, for what is fitted and held out, fewer than 10
 independent rows are *undefined* with the reason, never 0. A constant state is exactly 0 and flagged in ``reason``.
 Values are signed: near independence many are negative, and clipping them would tie all weak positions and bias their
-mean. ``interval`` gives an interval, ``permutation_test`` a p-value with labels permuted by instance,
-``detection_limit`` what could have been found at all in so many rows.
+mean. ``interval`` gives an interval, ``subsample_interval`` that of neighbours, whose rows are no independent terms,
+``permutation_test`` a p-value with labels permuted by instance, ``detection_limit`` what could have been found at all
+in so many rows.
 
 **Rows that share an instance** need ``groups``: folds, neighbours and standard errors then go by instance. Without it
 contextual states of one instance give its label away, and random labels read as information.
@@ -141,6 +142,7 @@ from mi_attention.estimators.regression import Regression
 from mi_attention.estimators.ross import Ross
 from mi_attention.estimators.samples import SmallSampleWarning, cluster_standard_error
 from mi_attention.estimators.scikit_learn import ScikitLearn
+from mi_attention.estimators.subsamples import subsample_interval
 from mi_attention.estimators.summary import EstimateSummary, summarise
 
 __all__ = [
@@ -183,5 +185,6 @@ __all__ = [
     "permutation_test",
     "register_estimator",
     "split_half",
+    "subsample_interval",
     "summarise",
 ]

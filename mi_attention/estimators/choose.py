@@ -103,10 +103,13 @@ def choose(x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None, seed: in
 
 def _for_classes(x: Any, y: Any, groups: Any, seed: int) -> Choice:
     array = _numbers_or_names(as_array("x", x))
-    n = len(array) if array.ndim else 0
+    if array.ndim not in (1, 2):
+        # Says what is wrong with x before anything is said of y.
+        as_states(array)
+    n = len(array)
     labels = as_classes(y, n) if n else None
     instances = as_groups(groups, n)
-    if labels is not None and array.dtype.kind in "biuUSO" and array.ndim in (1, 2):
+    if labels is not None and array.dtype.kind in "biuUSO":
         choice = _for_symbols(array, labels, instances)
         if choice is not None:
             return choice
@@ -115,14 +118,17 @@ def _for_classes(x: Any, y: Any, groups: Any, seed: int) -> Choice:
     width = states.shape[1]
     rows = int(groups_per_class(labels.codes, instances).min())
     probe = Probe(seed=seed)
+    if len(labels.classes) < 2:
+        return Choice(probe, "y has a single class: any estimator of its information is undefined")
     about = f"y has {len(labels.classes)} classes of {rows} independent rows or more and x {width} columns"
-    if width > LOW_DIMENSION or rows < CLASS_ROWS or len(labels.classes) < 2:
+    if width > LOW_DIMENSION or rows < CLASS_ROWS:
         others: tuple[tuple[MIEstimator, str], ...] = ()
         if width <= LOW_DIMENSION:
             others = ((Ross(), "sees any dependence, but noisily in so few rows"),)
         if rows < CLASS_ROWS and len(labels.classes) > MANY_VALUES and labels.classes.dtype.kind in "iu":
             others += ((Copula(seed=seed), "on y.astype(float), if these integers are amounts and not names"),)
-        return Choice(probe, f"{about}: too many columns or too few rows for neighbours", others)
+        lack = "too many columns" if width > LOW_DIMENSION else "too few rows"
+        return Choice(probe, f"{about}: {lack} for neighbours", others)
     tied = _tied_share(states)
     second = ((probe, "a held-out lower bound, and the better in smooth dependence"),)
     if tied > TIED_SHARE:

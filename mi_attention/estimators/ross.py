@@ -51,8 +51,8 @@ class Ross(OneByOne):
     and without ties, read within 0.05 nats of the truth at d = 1 and 3 (without groups: −0.3 to +0.2 for near copies);
     20 instances that shift the states of their rows tell as little of a label as 20 rows do, and read up to 0.13 too
     little.
-    ``local`` values of neighbouring rows share neighbours, so ``standard_error`` is approximate. ``lower_bound`` is
-    None: this is an estimate, not a bound.
+    ``local`` values of neighbouring rows share neighbours, so that ``standard_error`` is .6 to .9 of the scatter of the
+    value; ``subsample_interval`` is not fooled. ``lower_bound`` is None: this is an estimate, not a bound.
 
     Time: O(n log n) for d = 1, k-d trees up to d = 4, else O(n² d): a float32 matrix product that settles most rows
     and float64 for the others, with the counts of float64. With groups O(n² d) in float64. Memory O(block · n).

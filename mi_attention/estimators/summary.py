@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -10,9 +11,13 @@ from numpy.typing import ArrayLike
 
 from mi_attention.estimators.detection import DetectionLimit, detection_limit
 from mi_attention.estimators.intervals import Interval, interval
+from mi_attention.estimators.ksg import KSG
+from mi_attention.estimators.mixture import Mixture
 from mi_attention.estimators.permutation import FixedLabelsError, PermutationTest, as_rows, permutation_test
+from mi_attention.estimators.ross import Ross
 from mi_attention.estimators.samples import as_array, as_groups
-from mi_attention.interface import MIEstimate, MIEstimator
+from mi_attention.estimators.subsamples import subsample_interval
+from mi_attention.interface import IntArray, MIEstimate, MIEstimator
 
 __all__ = ["EstimateSummary", "summarise"]
 
@@ -24,17 +29,21 @@ class EstimateSummary:
     Attributes:
         estimate: The estimate.
         interval: 95 % interval of ``nats``.
+        from_parts: Its error is that of disjoint thirds of the rows (``subsample_interval``).
         test: Permutation test, None where none was asked for or none exists.
         limit: Detection limit, None likewise.
         missing: Why there is no test, or empty.
+        no_limit: Why there is no detection limit beside a test, or empty.
         independent: Groups, or rows without groups.
     """
 
     estimate: MIEstimate
     interval: Interval
+    from_parts: bool
     test: PermutationTest | None
     limit: DetectionLimit | None
     missing: str
+    no_limit: str
     independent: int
 
     def lines(self) -> dict[str, str]:
@@ -46,9 +55,13 @@ class EstimateSummary:
             lines["mutual information"] = f"{found.nats:.4f} nats"
             bounds = self.interval
             lines["95 % interval"] = bounds.reason or f"{bounds.low:.4f} to {bounds.high:.4f} nats"
+            if not bounds.reason and self.limit is not None and found.nats < self.limit.nats:
+                lines["95 % interval"] += ", of what the estimator sees: below the detection limit more may be there"
             if found.lower_bound is not None:
                 lines["held-out lower bound"] = f"{found.lower_bound:.4f} nats"
-            if np.isfinite(found.standard_error):
+            if self.from_parts:
+                lines["standard error"] = f"{bounds.standard_error:.4f} nats, from disjoint thirds of the rows"
+            elif np.isfinite(found.standard_error):
                 lines["standard error"] = f"{found.standard_error:.4f} nats"
             if self.test is not None:
                 by = "" if found.groups is None else " by group"
@@ -61,6 +74,8 @@ class EstimateSummary:
             lines["ceiling H(Y)"] = f"{found.ceiling:.4f} nats"
         if self.limit is not None:
             lines["detection limit"] = self._limit_line(self.limit)
+        elif self.no_limit:
+            lines["detection limit"] = f"undefined: {self.no_limit}"
         grouped = found.groups is not None or self.independent != found.n
         lines["rows"] = f"{found.n}" + (f" in {self.independent} independent groups" if grouped else ", independent")
         return lines | {"signature": found.signature}
@@ -109,7 +124,7 @@ def summarise(
     def told(stage: str) -> Callable[[int, int], None] | None:
         return None if watch is None else lambda done, of: watch(stage, done, of)
 
-    test, limit, missing = None, None, ""
+    test, limit, missing, no_limit = None, None, "", ""
     if permutations:
         try:
             test = permutation_test(
@@ -122,24 +137,47 @@ def summarise(
                 watch=told("label permutations"),
             )
         except FixedLabelsError as error:
-            missing = str(error)
+            missing = no_limit = str(error)
     estimate = estimator.estimate(states, labels, instances) if test is None else test.estimate
-    if test is not None and not test.reason and np.ptp(test.null) > 0 and labels.size == len(states):
-        limit = detection_limit(
-            estimator,
-            states,
-            labels,
-            instances,
-            seed=seed,
-            threshold=test.quantile,
-            draws=draws,
-            watch=told("planted draws"),
-        )
+    if test is not None and not test.reason and np.ptp(test.null) > 0:
+        if labels.size != len(states):
+            no_limit = f"y has {labels.size // len(states)} columns; ask for it column by column"
+        else:
+            limit = detection_limit(
+                estimator,
+                states,
+                labels,
+                instances,
+                seed=seed,
+                threshold=test.quantile,
+                draws=draws,
+                watch=told("planted draws"),
+            )
+    bounds = _from_parts(estimator, estimate, states, labels, instances, seed)
     return EstimateSummary(
         estimate=estimate,
-        interval=interval(estimate),
+        interval=bounds or interval(estimate),
+        from_parts=bounds is not None,
         test=test,
         limit=limit,
         missing=missing,
+        no_limit=no_limit,
         independent=independent,
     )
+
+
+def _from_parts(
+    estimator: MIEstimator, estimate: MIEstimate, x: ArrayLike, y: ArrayLike, groups: IntArray | None, seed: int
+) -> Interval | None:
+    """Interval from thirds of the rows where those of ``local`` say too little; None elsewhere, or in too few rows."""
+    constant = estimate.status != "ok" or (estimate.nats == 0 and estimate.standard_error == 0)
+    if constant or not (isinstance(estimator, Ross | KSG | Mixture) or np.isnan(estimate.standard_error)):
+        return None
+    with warnings.catch_warnings():
+        # All that is to be said of columns and rows the whole has said.
+        warnings.simplefilter("ignore")
+        try:
+            found = subsample_interval(estimator, estimate, x, y, groups, seed=seed)
+        except ValueError:
+            return None
+    return None if found.reason else found

@@ -17,12 +17,12 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from mi_attention.estimators import NPEET, Probe, Ross, class_entropy, cluster_standard_error
+from mi_attention.estimators import NPEET, Probe, ProbeKNN, Ross, class_entropy, cluster_standard_error
 from mi_attention.estimators.folds import stratified_folds
 from mi_attention.estimators.neural import Neural
 from mi_attention.interface import MIEstimate
 
-__all__ = ["ESTIMATORS", "CrossFitted", "RossOnLogits", "make_peer"]
+__all__ = ["ESTIMATORS", "CrossFitted", "make_peer"]
 
 Array = NDArray[Any]
 
@@ -77,29 +77,11 @@ class CrossFitted:
         )
 
 
-@dataclass(frozen=True)
-class RossOnLogits:
-    """Ross's estimate from the probe's out-of-fold log ratios of classes, C − 1 columns."""
-
-    k: int = 10
-    seed: int = 0
-
-    def estimate_many(self, x: Array, y: Array, groups: Array | None) -> list[MIEstimate]:
-        """One estimate a unit of ``x (U, n, d)``."""
-        found = []
-        for states in x:
-            logs = np.log(Probe(seed=self.seed).cross_fitted_probabilities(states, y, groups))
-            # A gate that reads nothing leaves one value for all rows: no information, by the probe's own word.
-            ratios = logs[:, 1:] - logs[:, :1]
-            found.append(Ross(k=self.k).estimate(ratios, y, groups))
-        return found
-
-
 # Constructors take the seed of the draw. 20 positions a call, as the designs draw them.
 ESTIMATORS: dict[str, Callable[[int], Any]] = {
     "probe": lambda seed: Probe(seed=seed),
     "probe-linear": lambda seed: Probe(members=("linear", "smooth"), seed=seed),
-    "ross-logits": lambda seed: RossOnLogits(seed=seed),
+    "probe-knn": lambda seed: ProbeKNN(k=10, seed=seed),
     "ross": lambda seed: Ross(k=10),
     "logistic": lambda seed: CrossFitted("logistic", lambda s: LogisticRegression(max_iter=1000), seed=seed),
     "qda": lambda seed: CrossFitted(

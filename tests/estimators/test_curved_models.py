@@ -17,7 +17,7 @@ from mi_attention.estimators.logistic import fit_logistic
 from mi_attention.estimators.moments import Parts
 from mi_attention.estimators.quadratic import gaussian_coefficients, monomials
 from mi_attention.estimators.rows import standardise
-from mi_attention.estimators.subspace import align_to, fit_subspaces
+from mi_attention.estimators.subspace import _leading_eigenvectors, align_to, fit_subspaces
 
 
 def logistic_data(classes):
@@ -140,6 +140,18 @@ def test_a_fitted_probe_reads_fresh_antipodal_rows(xor_states):
     held_out = Probe().estimate(states[:2000], y)
     assert held_out.lower_bound > 0.3
     assert fresh.mean() == pytest.approx(held_out.lower_bound, abs=0.06)
+
+
+def test_leading_eigenvectors_where_rounding_cannot_tell_the_largest_apart():
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.standard_normal((60, 60)))[0]
+    values = np.concatenate([np.full(20, 1.0), np.full(40, 0.1)]) + 1e-8 * rng.standard_normal(60)
+    energy = ((basis * values) @ basis.T).astype(np.float32)
+    found = _leading_eigenvectors(energy, 4)
+    assert found.shape == (60, 4)
+    np.testing.assert_allclose(found.T @ found, np.eye(4), atol=1e-4)
+    # Any four directions of the leading space will do.
+    assert np.linalg.norm(basis[:, :20].T @ found, axis=0) == pytest.approx(np.ones(4), abs=1e-3)
 
 
 def test_more_classes_than_the_polynomial_or_the_subspace_compares():

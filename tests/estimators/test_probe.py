@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau
 
-from mi_attention.estimators import Probe, SmallSampleWarning, level_standard_error
+from mi_attention.estimators import Probe, SmallSampleWarning, interval, level_standard_error
 from mi_attention.estimators.folds import rare_class
 from mi_attention.estimators.levels import corrected_level, gate
 from mi_attention.interface import MIEstimator, Unit
+from tests.benchmarks.designs import draw
 
 
 @pytest.mark.parametrize("classes", [2, 4])
@@ -71,6 +72,41 @@ def test_independence_reads_nothing_on_average(n, width, prior):
     # Signed and hardly ever tied.
     assert len({estimate.lower_bound for estimate in found}) == 16
     assert min(estimate.lower_bound for estimate in found) < 0
+
+
+@pytest.mark.parametrize("shape", [(60, 64), (60, 200), (90, 128), (100, 96)])
+def test_fewer_rows_than_columns_or_about_as_many(shape):
+    # The leading eigenvalues of the differences of two classes are one another's equals there.
+    for seed in range(3):
+        x, y = np.random.default_rng(seed).standard_normal(shape), np.arange(shape[0]) % 2
+        found = Probe().estimate(x, y)
+        assert found.status == "ok"
+        assert abs(found.nats) < 0.3
+        assert Probe().estimate(x + 9 * y[:, None], y).nats > 0.5
+
+
+def check_order_and_level(design, classes, least_tau, most_error):
+    made = draw(design, classes=classes, seed=206)
+    found = Probe(seed=206).estimate_many(made.x, made.y, made.groups)
+    nats = np.array([estimate.nats for estimate in found])
+    bounds = [interval(estimate) for estimate in found]
+    assert kendalltau(nats, made.truth).statistic >= least_tau
+    assert np.sqrt(np.mean((nats - made.truth) ** 2)) <= most_error
+    assert np.mean([b.low <= truth <= b.high for b, truth in zip(bounds, made.truth, strict=True)]) >= 0.75
+    assert (nats <= made.entropy + 1e-9).all()
+
+
+def test_order_and_level_where_half_of_the_positions_differ_in_no_mean():
+    check_order_and_level("mixed", 2, 0.9, 0.04)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("design", "classes", "least_tau", "most_error"),
+    [("mixed", 4, 0.9, 0.05), ("heavy", 2, 0.9, 0.04), ("lowrank", 2, 0.9, 0.04), ("all4", 4, 0.88, 0.09)],
+)
+def test_order_and_level_on_further_designs(design, classes, least_tau, most_error):
+    check_order_and_level(design, classes, least_tau, most_error)
 
 
 def test_batch_and_single_give_identical_values():
