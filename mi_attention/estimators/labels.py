@@ -108,7 +108,7 @@ def as_continuous(y: Any, n: int) -> FloatArray:
 
 
 def as_measurements(y: Any, n: int, estimator: str) -> FloatArray:
-    """A continuous output as ``(n, dy)`` float64, refusing a single column of classes.
+    """A continuous output as ``(n, dy)`` float64, refusing classes: a column of them, or several as of a one-hot code.
 
     Args:
         y: ``(n,)`` or ``(n, dy)``.
@@ -127,7 +127,16 @@ def as_measurements(y: Any, n: int, estimator: str) -> FloatArray:
                 f"y holds {distinct} classes and {estimator} needs a continuous output; use Probe, Ross or Discrete"
                 f"{amounts}"
             )
-    return as_continuous(y, n)
+    output = as_continuous(array, n)
+    if output.shape[1] > 1:
+        distinct = len(np.unique(output, axis=0))
+        # A single row of values is a constant output, of which others say so.
+        if 1 < distinct <= MANY_VALUES and 2 * distinct <= n:
+            raise ValueError(
+                f"y holds {distinct} classes in {output.shape[1]} columns and {estimator} needs continuous ones; give "
+                "Probe, Ross or Discrete one code a row: numpy.unique(y, axis=0, return_inverse=True)[1]"
+            )
+    return output
 
 
 def is_discrete(y: Any) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import lsq_linear
+from scipy.optimize import lsq_linear, minimize_scalar
 from scipy.special import log_ndtr, logsumexp, ndtri
 
 from mi_attention.estimators.features import with_cosines
@@ -32,6 +32,9 @@ REGRESSORS = ("linear", "kernel", "boosting")
 # Variance of a whitened residual is kept above this share of its mean.
 SMALLEST_VARIANCE = 1e-6
 MARGINAL_NUMBERS = 2**22
+# Where y has ties: how much of the predicted scale is taken, and log variances from which the likeliest is sought.
+SCALE_SHARES = (0.0, 0.5, 1.0)
+LOG_VARIANCES = tuple(np.linspace(np.log(1e-6), np.log(4.0), 24))
 
 
 @dataclass(frozen=True)
@@ -50,8 +53,8 @@ class Regression(OneByOne):
     al. 2020), and ``nats`` is the same number: no bias is taken off. In which sense it is a lower bound:
 
     - One column: q(y) is the standard normal, which the scores follow up to 1/n; of values that repeat, the mass of
-      their interval of scores is compared. Then the expectation of the held-out value is
-      I(x; y) − E KL(p(y|x) ‖ q(y|x)), never above I(x; y).
+      their interval of scores is compared, and variance and scale are those of the highest likelihood on other rows.
+      Then the expectation of the held-out value is I(x; y) − E KL(p(y|x) ‖ q(y|x)), never above I(x; y).
     - Several columns: a fitted q(y) that misfits would add KL(p(y) ‖ q(y)) to the value. Instead q(y) is the mean of
       q(y|x_j) over the held-out rows of the fold, the row itself among them, which is a lower bound in expectation for
       any q(y|x) and any p(y) when rows are independent (van den Oord et al. 2018), and at most the log of the rows in
@@ -120,8 +123,8 @@ class Regression(OneByOne):
         shares = _shares(b)
         means = _with_shared(self._predictions(a, b, fold, owner), shares)
         stack = self._stack(means, shares, a, b, owner, instances)
-        surprise = np.log(np.square(b - _combined(means, stack[owner])).mean(axis=1) + SMALLEST_VARIANCE)[:, None]
-        spread = self._predictions(a, surprise, fold, owner)
+        surprise = _log_square(b - _combined(means, stack[owner]), None if ties is None else ties.within)
+        spread = self._predictions(a, surprise[:, None], fold, owner)
         local = _log_ratio(means, stack, spread, b, fold, owner, ties)
         local = _smoothed(local, _training_pieces(fold, instances))
         return pointwise_estimate(local, instances, self.signature, held_out=True)
@@ -239,6 +242,12 @@ def _combined(predictions: Matrix, coefficients: Matrix) -> Matrix:
     return np.asarray((predictions * coefficients[:, None]).sum(axis=0))
 
 
+def _log_square(residual: Matrix, within: Matrix | None) -> Matrix:
+    """``(n,)`` log of the mean squared residual ``(n, dy)``; of tied rows that of any score within their interval."""
+    squares = np.square(residual).mean(axis=1) + SMALLEST_VARIANCE
+    return np.asarray(np.log(squares if within is None else squares + within))
+
+
 def _smoothed(local: Matrix, pieces: Matrix) -> Matrix:
     """``(n,)`` log ratios of q mixed with q(y) by the weight 1 / ``pieces (n,)``: no row counts for less than its log.
 
@@ -309,28 +318,50 @@ def _log_ratio(
     local = np.empty(n)
     for index in range(int(owner.max()) + 1):
         rows = owner == index
-        residual = y[~rows] - _combined(means[:, ~rows], stack[index])
+        centre = _combined(means, stack[index])
+        residual = (y - centre)[~rows]
         # The scale follows the predicted log squared residual as far as least squares on other rows bears it out.
-        surprise = np.log(np.square(residual).mean(axis=1) + SMALLEST_VARIANCE)
+        surprise = _log_square(residual, None if ties is None else ties.within[~rows])
         slopes = _coefficients(spread[:, ~rows], (surprise - surprise.mean())[:, None])
-        log_scale = _combined(spread, slopes)
-        scale = np.exp(log_scale - log_scale[~rows].mean())[:, 0]
+        log_scale = _combined(spread, slopes)[:, 0]
+        log_scale -= log_scale[~rows].mean()
+        if ties is not None:
+            local[rows] = _likeliest_ratio(y[:, 0], centre[:, 0], log_scale, ties, ~rows)[rows]
+            continue
+        scale = np.exp(log_scale)
         covariance = (residual / scale[~rows, None]).T @ residual / len(residual)
-        if ties is not None:
-            covariance += (ties.within / scale)[~rows].mean()
         factor = np.linalg.cholesky(covariance + SMALLEST_VARIANCE * np.eye(width))
-        centre = _combined(means[:, rows], stack[index])
         for part in np.unique(fold[rows]):
-            inside = fold[rows] == part
-            local[np.flatnonzero(rows)[inside]] = _part_ratio(
-                y[rows][inside], centre[inside], scale[rows][inside], factor
-            )
-        if ties is not None:
-            tied = ties.tied[rows]
-            chosen = np.flatnonzero(rows)[tied]
-            low, high = (ties.edges[:, chosen] - centre[tied, 0]) / (factor[0, 0] * np.sqrt(scale[chosen]))
-            local[chosen] = _log_mass(low, high) - ties.log_share[chosen]
+            inside = rows & (fold == part)
+            local[inside] = _part_ratio(y[inside], centre[inside], scale[inside], factor)
     return local
+
+
+def _likeliest_ratio(y: Matrix, centre: Matrix, log_scale: Matrix, ties: _Ties, fitted: NDArray[np.bool_]) -> Matrix:
+    """``(n,)`` log ratios of one column with ties, whose variance has the highest likelihood on the ``fitted`` rows.
+
+    Moments would ask of every set of equal values how far it scatters, when all that counts is whether it is hit.
+    """
+    pieces = np.full(len(y), float(fitted.sum()))
+
+    def ratio(share: float, log_variance: float) -> Matrix:
+        return _tied_ratio(y, centre, log_variance + share * log_scale, ties)
+
+    def gain(share: float, log_variance: float) -> float:
+        return float(_smoothed(ratio(share, log_variance), pieces)[fitted].mean())
+
+    best = max(((share, start) for share in SCALE_SHARES for start in LOG_VARIANCES), key=lambda pair: gain(*pair))
+    step = LOG_VARIANCES[1] - LOG_VARIANCES[0]
+    near = (best[1] - step, best[1] + step)
+    return ratio(best[0], float(minimize_scalar(lambda v: -gain(best[0], v), bounds=near, method="bounded").x))
+
+
+def _tied_ratio(y: Matrix, centre: Matrix, log_variance: Matrix, ties: _Ties) -> Matrix:
+    """``(n,)`` log q(y|x) − log q(y): densities of single values, masses of the intervals of tied ones."""
+    local = 0.5 * (np.square(y) - log_variance - np.square(y - centre) / np.exp(log_variance))
+    low, high = (ties.edges[:, ties.tied] - centre[ties.tied]) / np.exp(0.5 * log_variance[ties.tied])
+    local[ties.tied] = _log_mass(low, high) - ties.log_share[ties.tied]
+    return np.asarray(local)
 
 
 def _part_ratio(y: Matrix, centre: Matrix, scale: Matrix, factor: Matrix) -> Matrix:

@@ -62,6 +62,13 @@ def test_bias_spread_rmse_and_coverage_are_those_of_the_errors():
     assert oracle.tau == pytest.approx(1)
 
 
+def test_at_independence_the_interval_of_the_bound_must_cover_nothing_too():
+    rows = rows_with(np.zeros((1, 6)), standard_error=0.03).assign(truth=0.0, nats=0.0, lower_bound=-0.05)
+    # 0 lies 1.67 standard errors above five of the bounds, and 2.67 above the sixth.
+    rows.loc[rows.position == 5, "lower_bound"] = -0.08
+    assert line_of(summarise(rows), value="lower_bound").coverage == pytest.approx(5 / 6)
+
+
 def test_ties_lower_tau_and_are_counted_and_a_constant_orders_nothing():
     truth = np.linspace(0, 0.5, 6)
     tied = line_of(summarise(rows_with(np.where(truth < 0.25, -truth, 0.0)[None])))

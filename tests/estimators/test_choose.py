@@ -1,6 +1,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import ndtr
 
 from mi_attention.estimators.choose import choose
 from mi_attention.estimators.copula import Copula
@@ -40,8 +41,10 @@ Y = np.arange(200) % 2
         (RNG.standard_normal(200), RNG.standard_normal(200), None, Copula(seed=3)),
         (RNG.standard_normal((200, 300)), RNG.standard_normal(200), None, Copula(seed=3)),
         (RNG.standard_normal((200, 3)), RNG.standard_normal((200, 7)), None, Copula(seed=3)),
-        (np.maximum(RNG.standard_normal((200, 2)), 0), RNG.standard_normal(200), None, Mixture()),
-        (RNG.standard_normal(200), np.round(RNG.standard_normal((200, 2)), 1), None, Mixture()),
+        (np.maximum(RNG.standard_normal(200), 0), RNG.standard_normal(200), None, Mixture()),
+        (RNG.standard_normal((200, 1)), np.round(RNG.standard_normal(200), 1), None, Mixture()),
+        (np.maximum(RNG.standard_normal((200, 2)), 0), RNG.standard_normal(200), None, Copula(seed=3)),
+        (RNG.standard_normal(200), np.round(RNG.standard_normal((200, 2)), 1), None, Copula(seed=3)),
         (np.maximum(RNG.standard_normal((200, 20)), 0), RNG.standard_normal(200), None, Copula(seed=3)),
     ],
 )
@@ -63,6 +66,34 @@ def test_a_second_look_is_offered():
     assert "3 columns together, 200 rows" in choose(x, y).reason
 
 
+def test_neighbours_for_a_second_look_count_what_is_tied():
+    x, y = np.maximum(RNG.standard_normal((200, 2)), 0), RNG.standard_normal(200)
+    assert Mixture() in [other for other, _ in choose(x, y).alternatives]
+    assert Copula() in [other for other, _ in choose(x[:, 0], y).alternatives]
+
+
+def test_values_that_several_columns_determine_are_not_lost():
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((600, 3))
+    assert 2.2 < mutual_information(x, np.floor(25 * ndtr(x[:, 0])), seed=0).nats < 3.3
+
+
+@pytest.mark.parametrize("dtype", [float, int, bool])
+def test_classes_in_several_columns_are_told_to_become_codes(dtype):
+    codes = np.arange(200) % 3
+    x = RNG.standard_normal((200, 3)) + 5 * np.eye(3)[codes]
+    for ask in (choose, mutual_information):
+        with pytest.raises(ValueError, match=r"y holds 3 classes in 3 columns .* numpy\.unique\(y, axis=0"):
+            ask(x, np.eye(3)[codes].astype(dtype))
+    back = np.unique(np.eye(3)[codes], axis=0, return_inverse=True)[1]
+    assert mutual_information(x, back).nats == pytest.approx(np.log(3), abs=0.02)
+
+
+def test_one_class_is_called_one():
+    choice = choose(RNG.standard_normal((60, 3)), np.zeros(60, dtype=int))
+    assert str(choice).endswith("y has a single class: any estimator of its information is undefined")
+
+
 def test_people_in_a_hurry_get_the_same():
     x = RNG.standard_normal((300, 9))
     y = x[:, 0] + RNG.standard_normal(300)
@@ -77,6 +108,8 @@ def test_people_in_a_hurry_get_the_same():
 def test_bad_input_is_named():
     with pytest.raises(ValueError, match="got dtype"):
         choose(np.array(["a"] * 50), RNG.standard_normal(50))
+    with pytest.raises(ValueError, match="x must be"):
+        choose(RNG.standard_normal((1, 50, 3)), np.arange(50) % 2)
     with pytest.raises(ValueError, match="y must be"):
         choose(RNG.standard_normal((50, 2)), Y)
     with pytest.raises(ValueError, match="x is empty"):

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
 from mi_attention.estimators.regression import Regression
 from mi_attention.interface import Unit
@@ -91,3 +92,31 @@ def test_edges_are_named():
         Regression(members=("forest",))
     with pytest.raises(ValueError, match="folds must be"):
         Regression(folds=1)
+
+
+@pytest.mark.parametrize("kind", ["rectified", "rectified exactly", "lattice"])
+def test_an_output_that_repeats_values_reads_what_the_unrounded_one_would(kind):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        x = rng.standard_normal(600)
+        if kind == "rectified":
+            # I = .396 by quadrature.
+            y, least, most = np.maximum(x + 0.75 * rng.standard_normal(600), 0), 0.2, 0.5
+        elif kind == "rectified exactly":
+            y, least, most = np.maximum(x, 0), 1.2, np.inf
+        else:
+            y, least, most = np.floor(25 * ndtr(x)), 2.5, np.log(25)
+        assert least < FAST.estimate(x, y).nats < most
+
+
+def test_the_scale_of_an_output_with_ties_is_followed():
+    # A third of y is one value; elsewhere its spread is 1/3 or 3 by the sign of x.
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((2000, 2))
+    y = np.where(x[:, 0] > 0, 3.0, 1 / 3) * rng.standard_normal(2000)
+    y[rng.random(2000) < 1 / 3] = 0.0
+    found = Regression(members=("linear", "boosting"), folds=3).estimate(x, y)
+    assert found.lower_bound > 0.04
+    # As if no value were repeated, which a jitter far below the spread makes of it.
+    apart = Regression(members=("linear", "boosting"), folds=3).estimate(x, y + 1e-6 * rng.standard_normal(2000))
+    assert found.lower_bound == pytest.approx(apart.lower_bound, abs=0.02)

@@ -72,6 +72,17 @@ def test_values_that_repeat_are_no_information():
     assert -0.01 < np.mean([line.estimate(x, y).nats for x, y in rectified]) < 0.002
 
 
+@pytest.mark.parametrize(("n", "folds"), [(60, 60), (100, 5)])
+@pytest.mark.parametrize("lattice", [False, True])
+def test_an_output_that_repeats_values_in_few_rows(n, folds, lattice):
+    def draw(rng):
+        y = rng.standard_normal(n)
+        return rng.standard_normal((n, 2)), np.round(y, 1) if lattice else np.maximum(y, 0)
+
+    values, low = readings(draw, 16, members=("linear",), folds=folds)
+    assert sound(values, low), (values.mean(), values.min(), (low > 0).mean())
+
+
 def test_values_that_repeat_are_still_predicted():
     rng = np.random.default_rng(8)
     x = rng.standard_normal((1000, 3))
