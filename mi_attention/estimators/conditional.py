@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from numpy.typing import ArrayLike
 
 from mi_attention.estimators.joint_neighbours import Sides, joint_values
+from mi_attention.estimators.mixture import Mixture
 from mi_attention.estimators.neighbour_estimate import nothing_between
 from mi_attention.estimators.neighbour_sides import as_sides
 from mi_attention.estimators.neighbours import NEIGHBOURS, check_neighbours, refuse_few_rows
@@ -24,10 +25,13 @@ class ConditionalMixture:
     Sides are as in ``Mixture``: numbers centred and scaled, columns of few values and labels categorical, ties taken
     part of the way across the rim. Without ties it is psi(k) + <psi(n_z + 1) − psi(n_xz + 1) − psi(n_yz + 1)> of
     Frenzel and Pompe; where rows coincide, the table of counts within the cells of z, as Mesner and Shalizi do, but
-    signed. A constant z leaves the unconditional value of ``Mixture``.
+    signed. A constant z leaves the unconditional value of ``Mixture``, its warnings and its reason.
 
-    Biased towards 0 where x, y and z have more than about 5 columns together; a z that determines x leaves 0. With
-    ``groups``, as in ``Mixture``. ``lower_bound`` is None.
+    Biased towards 0 where x, y and z have more than about 5 columns together; a z that determines x leaves 0. A table
+    of few rows a cell is biased either way: 4 by 4 cells of 0.31 nats in each of 2 or 4 values of z read 0.24 and 0.10
+    in 30 rows, 0.38 and 0.39 in 100; at independence within 0.04 of 0. With ``groups``, as in ``Mixture``, save that
+    tables of names are counted by neighbours too and not by ``Discrete``: groups of copies are so many rows, with that
+    bias. ``lower_bound`` is None.
 
     Attributes:
         k: Neighbours, at least 1.
@@ -66,11 +70,13 @@ class ConditionalMixture:
         first, second, condition = as_sides(x=x, y=y, z=z)
         n = len(first.values)
         instances = as_groups(groups, n)
+        if not condition.values.shape[1]:
+            found = Mixture(self.k).estimate(x, y, groups)
+            reason = found.reason or "constant condition: the unconditional value"
+            return replace(found, signature=self.signature, reason=reason)
         refuse_few_rows(self.k, n)
         nothing, ceiling = nothing_between(first, second, instances, self.k, self.signature)
         if nothing is not None:
             return nothing
-        given = condition.values if condition.values.shape[1] else None
-        local = joint_values(Sides(first.values, second.values, given), self.k, instances).local
-        reason = "" if given is not None else "constant condition: the unconditional value"
-        return pointwise_estimate(local, instances, self.signature, ceiling, reason)
+        local = joint_values(Sides(first.values, second.values, condition.values), self.k, instances).local
+        return pointwise_estimate(local, instances, self.signature, ceiling)

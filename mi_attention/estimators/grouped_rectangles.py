@@ -16,10 +16,11 @@ __all__ = ["rectangle_of_groups"]
 
 def rectangle_of_groups(
     x: NDArray[np.float64], y: NDArray[np.float64], k: int, groups: IntArray, joint: GroupedJoint
-) -> NDArray[np.float64]:
-    """``(n,)`` nats of equation 9 with rows of other groups counted over their design effects, for rows without ties.
+) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """``(n,)`` nats of equation 9 with rows of other groups counted over their design effects, and ``(n,)`` ties.
 
-    The rectangle is that of the k nearest groups, each at its nearest row.
+    The rectangle is that of the k nearest groups, each at its nearest row. Equation 9 is for a rim that holds one row
+    or near copies of it: with more, as in an atom, a row is tied and its value means nothing.
 
     Args:
         x: ``(n, d)`` of about unit scale.
@@ -31,6 +32,7 @@ def rectangle_of_groups(
     n = len(x)
     columns = GroupedColumns.of(groups)
     inside: tuple[list[Balls], list[Balls]] = [], []
+    tied = np.zeros(n, dtype=np.bool_)
     size = max(1, BLOCK_NUMBERS // n)
     for start in range(0, n, size):
         stop = min(start + size, n)
@@ -44,14 +46,17 @@ def rectangle_of_groups(
         spanned = (both <= radius[:, None]) & (both == np.repeat(nearest, columns.sizes, axis=1))
         cube = both <= radius[:, None]
         for distance, blocks in zip(apart, inside, strict=True):
-            reach = opened(np.max(distance, axis=1, where=spanned, initial=0.0))[:, None]
-            on_rim = np.logical_or.reduceat(spanned & (distance > reach), columns.starts, axis=1)
+            reach = np.max(distance, axis=1, where=spanned, initial=0.0)
+            within = distance <= opened(reach)[:, None]
+            on_rim = np.logical_or.reduceat(spanned & ~within, columns.starts, axis=1)
             # Near copies of the row on the rim lie on both sides of it; together they are one thing.
             copies = cube & np.repeat(on_rim, columns.sizes, axis=1)
-            blocks.append(columns.balls((distance <= reach) & ~copies))
+            blocks.append(columns.balls(within & ~copies))
+            others = (distance <= closed(reach)[:, None]) & ~within & ~copies
+            tied[start:stop] |= others.any(axis=1) | (np.count_nonzero(on_rim, axis=1) > 1)
     local = digamma(joint.found) - 1 / joint.found - joint.level
     for blocks in inside:
         balls = Balls.joined(blocks)
         effect = design_effects(balls, likeness(balls, columns.chance))
         local += digamma(columns.candidates / effect + 1) - digamma(balls.rows / effect + 1)
-    return np.asarray(local)
+    return np.asarray(local), tied

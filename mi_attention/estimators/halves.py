@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from mi_attention.estimators.folds import stratified_folds
-from mi_attention.estimators.labels import as_classes, is_discrete
+from mi_attention.estimators.labels import class_strata
 from mi_attention.estimators.permutation import as_rows, statistic_of
 from mi_attention.estimators.samples import as_array, as_groups, count_independent
 from mi_attention.interface import BoolArray, MIEstimate, MIEstimator
@@ -46,9 +46,9 @@ def split_half(
 ) -> HalfValues:
     """Estimate twice, on two disjoint halves of the instances.
 
-    Halves go by group and spread every class over both. The same y, groups and seed give the same halves for every x,
-    so that an order of positions in one half can be compared with the order in the other. A refitted half has half the
-    rows: its bias is that of n/2.
+    Halves go by group and spread every class over both (classes are one column). The same y, groups and seed give the
+    same halves for every x, so that an order of positions in one half can be compared with the order in the other. A
+    refitted half has half the rows: its bias is that of n/2.
 
     Args:
         estimator: Any estimator.
@@ -69,7 +69,7 @@ def split_half(
         raise ValueError(
             "x has fewer than two independent rows; halves need at least two groups (rows, without groups)"
         )
-    codes = as_classes(labels, n).codes if is_discrete(labels) else np.zeros(n, dtype=np.int64)
+    codes = class_strata(labels, n)
     in_first = stratified_folds(codes, instances, 2, np.random.default_rng(seed)) == 0
     halves = (in_first, ~in_first)
     if refit:

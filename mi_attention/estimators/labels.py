@@ -19,6 +19,7 @@ __all__ = [
     "as_continuous",
     "as_measurements",
     "class_entropy",
+    "class_strata",
     "is_discrete",
 ]
 
@@ -137,6 +138,19 @@ def as_measurements(y: Any, n: int, estimator: str) -> FloatArray:
                 "Probe, Ross or Discrete one code a row: numpy.unique(y, axis=0, return_inverse=True)[1]"
             )
     return output
+
+
+def class_strata(y: Any, n: int) -> IntArray:
+    """``(n,)`` codes by which parts of the rows hold about equal shares of every class; zeros of anything else.
+
+    Several columns name no classes, whatever their type.
+
+    Raises:
+        ValueError: wrong length, and missing labels.
+    """
+    array = as_array("y", y)
+    several = array.ndim == 2 and array.shape[1] > 1
+    return np.zeros(n, dtype=np.int64) if several or not is_discrete(array) else as_classes(array, n).codes
 
 
 def is_discrete(y: Any) -> bool:

@@ -26,6 +26,10 @@ class ProbeKNN(OneByOne):
     both, and agreement of the two is no independent evidence. Signed, an estimate; ``lower_bound`` is None. By the data
     processing inequality the quantity estimated is at most I(x; y), apart from what differences between folds add.
 
+    Those read as information where there is little: at independence 0.024 ± 0.005 nats in 40 rows of 5 columns, 0.013
+    in 100 and 0.004 in 400, with a linear probe or the default one, and one-sided 5 % intervals excluded 0 in 10 to
+    14 % of the data sets. Whether there is anything at all is for ``permutation_test`` to say.
+
     Attributes:
         k: Neighbours, at least 1.
         probe: Whose logits.

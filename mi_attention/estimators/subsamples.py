@@ -8,7 +8,7 @@ from scipy.stats import t
 
 from mi_attention.estimators.folds import stratified_folds
 from mi_attention.estimators.intervals import Interval
-from mi_attention.estimators.labels import as_classes, is_discrete
+from mi_attention.estimators.labels import class_strata
 from mi_attention.estimators.permutation import as_rows
 from mi_attention.estimators.samples import FEWEST_ROWS, as_array, as_groups, count_independent
 from mi_attention.interface import MIEstimate, MIEstimator
@@ -69,7 +69,7 @@ def subsample_interval(
     instances = as_groups(groups, n)
     if count_independent(n, instances) < PARTS * FEWEST_ROWS:
         return Interval(nan, nan, level, nan, f"fewer than {PARTS * FEWEST_ROWS} independent rows to take apart")
-    codes = as_classes(labels, n).codes if is_discrete(labels) else np.zeros(n, dtype=np.int64)
+    codes = class_strata(labels, n)
     rng = np.random.default_rng(seed)
     variances = []
     for _ in range(REPEATS):

@@ -97,6 +97,25 @@ def test_a_constant_condition_leaves_the_unconditional_value():
     assert estimate.reason == "constant condition: the unconditional value"
 
 
+def test_a_constant_condition_leaves_what_mixture_makes_of_the_two_sides():
+    # A table with groups, which is read by Discrete; and grades that would be names beside a third column.
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 5)
+    x = rng.integers(0, 4, 40)[groups]
+    y = np.where(rng.random(40)[groups] < 0.6, x, rng.integers(0, 4, 40)[groups])
+    grades = np.round(rng.standard_normal(200)) + 0.5
+    for given in ((x, y, groups), (grades, rng.standard_normal(200) + grades, None)):
+        for constant in (np.zeros(200), np.full(200, "a")):
+            estimate = ConditionalMixture().estimate(given[0], given[1], constant, given[2])
+            mixture = Mixture().estimate(*given)
+            np.testing.assert_array_equal(estimate.local, mixture.local)
+            assert (estimate.nats, estimate.standard_error) == (mixture.nats, mixture.standard_error)
+            assert estimate.reason == "constant condition: the unconditional value"
+            assert estimate.signature == ConditionalMixture().signature
+    nothing = ConditionalMixture().estimate(x, np.ones(200), np.zeros(200))
+    assert (nothing.nats, nothing.reason) == (0.0, "constant output")
+
+
 def test_x_and_y_change_places_and_local_values_average():
     rng = np.random.default_rng(0)
     z = np.round(rng.standard_normal((150, 2)), 1)

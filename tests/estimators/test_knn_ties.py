@@ -7,6 +7,9 @@ import pytest
 from scipy.special import digamma
 
 from mi_attention.estimators import KSG, Ross
+from mi_attention.estimators.joint_neighbours import Sides, joint_values
+from mi_attention.estimators.neighbours import chebyshev, rescale
+from mi_attention.estimators.rectangles import _by_block, _by_tree, rectangle_local
 from mi_attention.estimators.ties import expected_digamma_of_rank, local_information
 
 # Neighbours in many columns are tried on purpose.
@@ -60,3 +63,117 @@ def test_ross_is_unbiased_at_independence_whatever_the_states(width, digits, k):
     y = np.repeat([0, 1, 1], 20)
     values = np.array([Ross(k=k).estimate(x, rng.permutation(y)).nats for _ in range(150)])
     assert abs(values.mean()) < 3.5 * values.std() / np.sqrt(len(values)) + 0.003
+
+
+# --- rectangles -------------------------------------------------------------------------------------------------------
+
+EIGHTS = np.repeat(np.arange(60), 8)
+
+
+def relu(values):
+    return np.maximum(values, 0.0)
+
+
+def tenths(values):
+    return np.round(values, 1)
+
+
+def zeros(share):
+    """Puts 0 for the share of the values that a fixed draw says."""
+    return lambda values: np.where(np.random.default_rng(9).random(len(values)) < share, 0.0, values)
+
+
+# What becomes of x, of y.
+TIES = {
+    "relu": (relu, None),
+    "both relu": (relu, relu),
+    "zeros": (None, zeros(0.3)),
+    "few zeros": (zeros(0.08), None),
+    "classes": (None, np.sign),
+    "tenths": (tenths, None),
+    "both tenths": (tenths, tenths),
+    "halves": (lambda values: np.round(2 * values) / 2, None),
+    "ranks": (lambda values: np.argsort(np.argsort(values)).astype(float), None),
+    "two columns": (lambda values: np.stack([relu(values), relu(values[::-1])], axis=1), None),
+}
+
+
+def tied_pair(name, rho, seed, n):
+    x, noise = np.random.default_rng(seed).standard_normal((2, n))
+    sides = x, rho * x + np.sqrt(1 - rho**2) * noise
+    return tuple(change(side) if change else side for change, side in zip(TIES[name], sides, strict=True))
+
+
+def difference(name, rho, k, groups=None, draws=4, n=480):
+    """Algorithm 2 less algorithm 1, of the same draws."""
+    data = [tied_pair(name, rho, seed, n) for seed in range(draws)]
+    return np.mean([KSG(k=k, algorithm=2).estimate(*d, groups).nats - KSG(k=k).estimate(*d, groups).nats for d in data])
+
+
+@pytest.mark.parametrize("k", [1, 3, 10])
+@pytest.mark.parametrize("name", TIES)
+@pytest.mark.parametrize("rho", [0.0, 0.8])
+def test_rectangles_read_with_ties_what_cubes_read(name, rho, k):
+    # What is left is chance, and the difference of the algorithms without ties. Counting whole rims, and 1/k for sides
+    # without length, reads up to 1 (k = 1), .3 (k = 3) and .1 (k = 10) too little.
+    assert abs(difference(name, rho, k)) < {1: 0.045, 3: 0.03, 10: 0.015}[k]
+
+
+@pytest.mark.parametrize("k", [1, 3, 10])
+@pytest.mark.parametrize("name", ["relu", "zeros", "few zeros", "classes", "tenths", "two columns"])
+@pytest.mark.parametrize("rho", [0.0, 0.8])
+def test_rectangles_of_groups_read_with_ties_what_cubes_read(name, rho, k):
+    # An atom that counts for no row reads up to 6 nats at independence.
+    assert abs(difference(name, rho, k, EIGHTS, draws=2)) < 0.05
+
+
+@pytest.mark.parametrize("k", [1, 3, 10])
+def test_a_side_without_length_has_all_its_rows_inside(k):
+    rng = np.random.default_rng(0)
+    y = np.repeat([0.0, 1.0], [70, 130])
+    x = rng.standard_normal(200) + y
+    apart = chebyshev(x[:, None], x[:, None])
+    np.fill_diagonal(apart, np.inf)
+    reach = np.sort(np.where(y[:, None] == y, apart, np.inf), axis=1)[:, k - 1]
+    expected = digamma(k) + digamma(200) - digamma((apart <= reach[:, None]).sum(axis=1)) - digamma(70 + 60 * y)
+    # Classes are 2.1 standard deviations apart, so that no row has a neighbour of the other one.
+    np.testing.assert_allclose(KSG(k=k, algorithm=2).estimate(x, y).local, expected, atol=1e-10)
+
+
+def test_rectangles_are_the_mean_over_random_orders_of_their_rims():
+    rng = np.random.default_rng(0)
+    y = rng.standard_normal(50)
+    x = np.maximum(np.round(rng.standard_normal(50), 1), -0.3)
+    sides = rescale(x[:, None]), rescale(y[:, None])
+    several = joint_values(Sides(*sides), 3).tied
+    orders = [
+        rectangle_local(sides[0] + 1e-6 * np.random.default_rng(seed).standard_normal((50, 1)), sides[1], 3)[0]
+        for seed in range(600)
+    ]
+    found, tied = rectangle_local(*sides, 3)
+    # The error of 600 orders, and of two moments of a rank; whole rims read .1 to .8 less.
+    np.testing.assert_allclose(found[~several], np.mean(orders, axis=0)[~several], atol=0.06)
+    assert tied[~several].mean() > 0.9
+
+
+@pytest.mark.parametrize("name", TIES)
+@pytest.mark.parametrize("k", [1, 3])
+def test_trees_and_blocks_find_the_same_rectangles(name, k):
+    x, y = (rescale(side.reshape(300, -1)) for side in tied_pair(name, 0.5, 0, 300))
+    alone = ~joint_values(Sides(x, y), k).tied
+    assert alone.any()
+    for tree, block in zip(_by_tree(x, y, k), _by_block(x, y, k), strict=True):
+        for counts in ("inside", "rim", "own"):
+            np.testing.assert_array_equal(getattr(tree, counts)[alone], getattr(block, counts)[alone])
+
+
+@pytest.mark.parametrize("groups", [None, EIGHTS], ids=["rows", "groups"])
+def test_the_reason_counts_rims_of_rectangles(groups):
+    x, y = np.random.default_rng(0).standard_normal((2, 480))
+    ksg = KSG(algorithm=2)
+    assert ksg.estimate(x, y, groups).reason == ""
+    assert ksg.estimate(zeros(0.03)(x), y, groups).reason == ""
+    for tied in (relu(x), tenths(x)):
+        reason = ksg.estimate(tied, y, groups).reason
+        assert reason.startswith("ties in ")
+        assert int(reason.split()[2].rstrip("%")) > 35

@@ -328,6 +328,18 @@ def test_halves_of_local_average_to_the_whole():
     assert halves.first != halves.second
 
 
+def test_halves_take_several_columns_of_integers():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 1000, (120, 2))
+    x = y[:, 0] + rng.standard_normal(120)
+    groups = np.repeat(np.arange(40), 3)
+    for instances in (None, groups):
+        halves = split_half(KSG(), x, y, instances, seed=0)
+        as_floats = split_half(KSG(), x, y.astype(float), instances, seed=0)
+        assert (halves.first, halves.second) == (as_floats.first, as_floats.second)
+        assert halves.reason == ""
+
+
 def test_halves_without_a_value_say_why():
     x, y = np.random.default_rng(0).standard_normal((40, 2)), np.r_[np.zeros(38, int), 1, 1]
     halves = split_half(FAST, x, y, seed=0)  # one row of class 1 in each half

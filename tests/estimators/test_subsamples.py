@@ -66,6 +66,13 @@ def test_estimators_without_an_error_get_one():
     assert 0.02 < found.standard_error < 0.2
 
 
+def test_outputs_of_several_whole_numbers_are_no_classes():
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 50, (120, 2))
+    x = y[:, :1] + rng.standard_normal((120, 1))
+    assert subsample_interval(KSG(), KSG().estimate(x, y), x, y, seed=0).standard_error > 0
+
+
 def test_what_cannot_be_taken_apart_says_why():
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((60, 2)), np.arange(60) % 2
