@@ -25,7 +25,8 @@ References:
     Donsker, Varadhan (1983); Nguyen, Wainwright, Jordan (2010), equation 25; Belghazi et al. (2018), Mutual information
     neural estimation, equations 10 and 12; van den Oord, Li, Vinyals (2018), equation 4; Poole et al. (2019), On
     variational bounds of mutual information; Song, Ermon (2020), Understanding the limitations of variational mutual
-    information estimators, section 4; McAllester, Stratos (2020) on the variance of exp(I).
+    information estimators, section 4; McAllester, Stratos (2020) on the variance of exp(I); Hoeffding (1948), A class
+    of statistics with asymptotically normal distribution, on averages over pairs.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ __all__ = [
     "mine_surrogate",
     "moving_log_average",
     "nwj",
+    "output_shares",
     "pointwise",
     "row_log_means",
     "row_log_sums",
@@ -136,7 +138,8 @@ def pointwise(bound: Bound, joint: Tensor, rows: Tensor, valid: Tensor | None = 
 
     T_ii − log Z + 1 − exp(r_i) / Z with the row's log mean r_i: the pointwise log ratio and the row's share in the
     error of the partition function Z, which has mean 0 for MINE and SMILE (Z = mean exp r_i) and belongs to the bound
-    for NWJ (Z = e). For InfoNCE every row has its own Z and the share is 0.
+    for NWJ (Z = e). For InfoNCE every row has its own Z and the share is 0. The row's share as y of other rows' product
+    samples is in ``output_shares``.
 
     Args:
         bound: Which.
@@ -153,6 +156,31 @@ def pointwise(bound: Bound, joint: Tensor, rows: Tensor, valid: Tensor | None = 
         return joint - (rows - 1).exp()
     log_partition = _log_mean(rows, valid)
     return joint - log_partition + 1 - (rows - log_partition).exp()
+
+
+def output_shares(bound: Bound, columns: Tensor, valid: Tensor | None = None) -> Tensor:
+    """What to add to ``pointwise`` for a row's part as y in the error of the partition function; its mean is 0.
+
+    The product mean Z over pairs depends on a row both as x_i and as y_j. Its Hájek projection is the sum over rows of
+    a_i + b_i − Z, with a_i the mean of exp T over the product samples of x_i and b_i that over those of y_i (Hoeffding
+    1948), so that terms with a_i alone are too even: their spread is not that of the bound.
+
+    Args:
+        bound: Which; 0 for InfoNCE, where every row has a Z of its own.
+        columns: ``(..., B)`` from ``row_log_means`` of the transposed scores.
+        valid: ``(..., B)`` booleans, False for rows that only fill up the array.
+
+    Returns:
+        ``(..., B)`` nats.
+    """
+    if bound == "infonce":
+        return torch.zeros_like(columns)
+    columns = columns if valid is None else columns.masked_fill(~valid, EXCLUDED)
+    shift = 1.0 if bound == "nwj" else columns.amax(dim=-1, keepdim=True)
+    scaled = (columns - shift).exp()
+    count = columns.shape[-1] if valid is None else valid.sum(dim=-1, keepdim=True)
+    partition = scaled.sum(dim=-1, keepdim=True) / count
+    return partition - scaled if bound == "nwj" else 1 - scaled / partition
 
 
 def mine_surrogate(joint: Tensor, rows: Tensor, log_average: Tensor) -> Tensor:

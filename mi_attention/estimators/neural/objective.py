@@ -17,7 +17,7 @@ from mi_attention.estimators.neural.losses import (
 from mi_attention.estimators.neural.options import CriticOptions
 from mi_attention.estimators.neural.parts import Inputs
 
-__all__ = ["RowTerms", "local_and_criterion", "row_terms", "training_objective"]
+__all__ = ["RowTerms", "local_and_criterion", "product_scores", "row_terms", "training_objective"]
 
 
 class RowTerms(NamedTuple):
@@ -44,13 +44,19 @@ def row_terms(options: CriticOptions, scores: Tensor, inputs: Inputs) -> RowTerm
         scores: ``(A, B, K)`` of the critic; the bound's own T but for a constant.
         inputs: What was scored.
     """
-    # A critic that starts at 0 is then at the best constant of every bound, whose value is 0.
-    scores = scores + 1 if options.bound == "nwj" else scores
-    joint = scores.gather(2, inputs.own[:, :, None])[:, :, 0]
+    product = product_scores(options, scores)
     smile = options.bound == "smile"
-    product = scores.clamp(-options.clip, options.clip) if smile else scores
+    joint = (scores if smile else product).gather(2, inputs.own[:, :, None])[:, :, 0]
     penalties = row_softplus_sums(scores, inputs.log_counts) if smile else joint[:, :0]
     return RowTerms(joint, row_log_sums(product, inputs.log_counts), inputs.totals, penalties)
+
+
+def product_scores(options: CriticOptions, scores: Tensor) -> Tensor:
+    """The bound's own T on product samples, of the shape of ``scores``."""
+    if options.bound == "smile":
+        return scores.clamp(-options.clip, options.clip)
+    # A critic that starts at 0 is then at the best constant of every bound, whose value is 0.
+    return scores + 1 if options.bound == "nwj" else scores
 
 
 def training_objective(options: CriticOptions, terms: RowTerms, rows: Tensor, log_average: Tensor | None) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mi_attention.estimators.neural.losses import EXCLUDED
 from mi_attention.estimators.neural.options import CriticOptions
+from mi_attention.estimators.neural.pairing import own_surplus
 from mi_attention.interface import IntArray
 
 __all__ = ["CriticBatch", "Inputs", "Part", "Sample"]
@@ -52,13 +53,15 @@ class Part(NamedTuple):
     Attributes:
         rows: ``(M, V)`` row numbers in the concatenation of all units.
         valid: ``(M, V)``, False where a row only fills up.
-        counts: With classes ``(M, V or 1, C)`` float64, how many rows of the part each class has outside of a row's
-            group, the row itself counted; one row where there are no groups. Else None.
+        counts: With classes ``(M, V or 1, C)`` float64, how often the rows of each class count among a row's product
+            samples, the row itself counted; one row where there are no groups. Else None.
+        surplus: ``(M, V)`` float64 of ``own_surplus``; None where every row is a group of its own.
     """
 
     rows: Tensor
     valid: Tensor
     counts: Tensor | None
+    surplus: Tensor | None
 
 
 class Inputs(NamedTuple):
@@ -135,7 +138,14 @@ class CriticBatch:
             return self.class_inputs(active, rows, counts.float())
         own = torch.arange(rows.shape[1])
         if self.grouped or rows.shape[1] > min(self.n_train):
-            return self.pair_inputs(active, rows, rows, own, torch.ones_like(rows, dtype=torch.bool), contrastive)
+            surplus = None
+            if self.train.surplus is not None:
+                # The rest of a group is in a batch in proportion, so that margins are right over batches.
+                share = rows.shape[1] / torch.tensor(self.n_train, dtype=torch.float64)[active, None]
+                surplus = share * self.train.surplus[active[:, None], places]
+            every = torch.ones_like(rows, dtype=torch.bool)
+            inputs = self.pair_inputs(active, rows, rows, own, every, contrastive, surplus)
+            return inputs if surplus is None else inputs._replace(log_counts=inputs.log_counts.float())
         # All rows differ and are independent: the same pairs for every critic and batch.
         return self._paired(active, rows, rows, own, ~torch.eye(len(own), dtype=torch.bool)[None], contrastive)
 
@@ -146,7 +156,14 @@ class CriticBatch:
         return Inputs(self.states(active, rows), one_hot, self.y[rows], log_counts, counts.sum(dim=-1))
 
     def pair_inputs(
-        self, active: Tensor, rows: Tensor, columns: Tensor, own: Tensor, valid: Tensor, contrastive: bool
+        self,
+        active: Tensor,
+        rows: Tensor,
+        columns: Tensor,
+        own: Tensor,
+        valid: Tensor,
+        contrastive: bool,
+        surplus: Tensor | None = None,
     ) -> Inputs:
         """Rows against the continuous y of other rows of the same critic; pairs of one group are no product samples.
 
@@ -157,19 +174,33 @@ class CriticBatch:
             own: ``(B,)`` column of each row's own y.
             valid: ``(A, K)`` booleans, False for columns that only fill up.
             contrastive: Whether a row's own y counts among its product samples.
+            surplus: ``(A, B)`` what is added to the weight of a row with its own y, or None.
         """
         allowed = (self.group[rows][:, :, None] != self.group[columns][:, None]) & valid[:, None]
-        return self._paired(active, rows, columns, own, allowed, contrastive)
+        return self._paired(active, rows, columns, own, allowed, contrastive, surplus)
 
     def _paired(
-        self, active: Tensor, rows: Tensor, columns: Tensor, own: Tensor, allowed: Tensor, contrastive: bool
+        self,
+        active: Tensor,
+        rows: Tensor,
+        columns: Tensor,
+        own: Tensor,
+        allowed: Tensor,
+        contrastive: bool,
+        surplus: Tensor | None = None,
     ) -> Inputs:
         if contrastive:
             allowed[:, torch.arange(len(own)), own] = True
-        log_counts = torch.zeros(allowed.shape, dtype=torch.float32).masked_fill_(~allowed, EXCLUDED)
+        if surplus is None:
+            log_counts = torch.zeros(allowed.shape, dtype=torch.float32).masked_fill_(~allowed, EXCLUDED)
+            totals = allowed.sum(dim=-1)
+        else:
+            counts = allowed.double()
+            counts[:, torch.arange(len(own)), own] += surplus
+            log_counts, totals = counts.log().clamp_(min=EXCLUDED), counts.sum(dim=-1)
         y = (self.y[columns] - self.centre_y[active, None]) / self.scale_y[active, None]
         own = own.expand(len(active), -1)
-        return Inputs(self.states(active, rows), y.clamp_(-FAR, FAR), own, log_counts, allowed.sum(dim=-1))
+        return Inputs(self.states(active, rows), y.clamp_(-FAR, FAR), own, log_counts, totals)
 
     def states(self, active: Tensor, rows: Tensor) -> Tensor:
         """``(A, B, d)`` states standardised by the training rows of each critic."""
@@ -182,15 +213,24 @@ class CriticBatch:
         rows = np.zeros((len(parts), longest), dtype=np.int64)
         valid = np.zeros((len(parts), longest), dtype=bool)
         counts = np.ones((len(parts), per_row, self.classes)) if self.classes else None
+        surplus = np.zeros((len(parts), longest)) if self.grouped else None
         for m, (part, (unit, _)) in enumerate(zip(parts, self.owner, strict=True)):
             rows[m, : len(part)] = part + self.start[unit]
             # Filling repeats the first row, whose states and class exist.
             rows[m, len(part) :] = rows[m, 0]
             valid[m, : len(part)] = True
+            groups = self.samples[unit].groups
+            if surplus is not None and groups is not None:
+                surplus[m, : len(part)] = own_surplus(groups[part])
             if counts is not None:
                 counts[m, : min(len(part), per_row)] = _class_counts(self.samples[unit], part)[:per_row]
+        if surplus is not None and not surplus.any():
+            surplus = None
         return Part(
-            torch.from_numpy(rows), torch.from_numpy(valid), None if counts is None else torch.from_numpy(counts)
+            torch.from_numpy(rows),
+            torch.from_numpy(valid),
+            None if counts is None else torch.from_numpy(counts),
+            None if surplus is None else torch.from_numpy(surplus),
         )
 
     def _standards(self, parts: Sequence[IntArray], side: str) -> tuple[Tensor, Tensor]:
@@ -204,13 +244,14 @@ class CriticBatch:
 
 
 def _class_counts(sample: Sample, part: IntArray) -> NDArray[np.float64]:
-    """``(len(part), C)``: rows of each class outside of the row's group, and the row itself."""
+    """``(len(part), C)``: rows of each class outside of the row's group, and the row itself for all of its group."""
     codes = sample.y[part].astype(np.int64)
     total = np.bincount(codes, minlength=sample.classes).astype(np.float64)
     if sample.groups is None:
         return np.broadcast_to(total, (len(part), sample.classes))
     _, group = np.unique(sample.groups[part], return_inverse=True)
     table = np.bincount(group * sample.classes + codes, minlength=(group.max() + 1) * sample.classes)
-    counts = total - table.reshape(-1, sample.classes)[group]
-    counts[np.arange(len(part)), codes] += 1
+    own = table.reshape(-1, sample.classes)[group]
+    counts = total - own
+    counts[np.arange(len(part)), codes] += 1 + own_surplus(group)
     return np.asarray(counts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -10,13 +11,13 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from mi_attention.estimators.neural.critics import Parameters, initial_parameters, score
-from mi_attention.estimators.neural.held_out import judge
+from mi_attention.estimators.neural.held_out import judge_both_sides
 from mi_attention.estimators.neural.losses import moving_log_average, row_log_means
 from mi_attention.estimators.neural.objective import row_terms, training_objective
 from mi_attention.estimators.neural.options import COMPARED, VALIDATION_COMPARED, CriticOptions
 from mi_attention.estimators.neural.parts import CriticBatch, Sample
 
-__all__ = ["cross_fitted_terms", "train_critics"]
+__all__ = ["HeldOut", "cross_fitted_terms", "train_critics"]
 
 # Longest gradient of one critic. Adam hardly sees the length; this stops the spikes of exp T.
 GRADIENT_LENGTH = 1.0
@@ -26,8 +27,20 @@ GRADIENT_LENGTH = 1.0
 EPSILON = 1e-6
 
 
-def cross_fitted_terms(options: CriticOptions, samples: Sequence[Sample]) -> list[NDArray[np.float64]]:
-    """Held-out terms ``(n,)`` of every row of every unit, whose mean is the unit's bound in nats.
+class HeldOut(NamedTuple):
+    """What the critics of a unit say of rows they have not seen.
+
+    Attributes:
+        value: The bound in nats.
+        local: ``(n,)`` terms of the rows in nats; their mean is ``value`` but for rounding.
+    """
+
+    value: float
+    local: NDArray[np.float64]
+
+
+def cross_fitted_terms(options: CriticOptions, samples: Sequence[Sample]) -> list[HeldOut]:
+    """The bound of every unit and the terms of its rows, each judged by a critic that has not seen its group.
 
     Neither the global generator of torch nor its number of threads is used or changed, and gradients are recorded
     whatever the caller's mode.
@@ -39,12 +52,21 @@ def cross_fitted_terms(options: CriticOptions, samples: Sequence[Sample]) -> lis
     with torch.inference_mode(False), torch.enable_grad():
         batch = CriticBatch(options, samples)
         parameters, learned = train_critics(options, batch)
-        local, _ = judge(options, batch, parameters, torch.arange(len(batch)), batch.test, COMPARED)
+        judged = judge_both_sides(options, batch, parameters, torch.arange(len(batch)), batch.test, COMPARED)
+    flat = np.full((2, int(batch.start[-1])), np.nan)
+    for values, found in zip(flat, judged[:2], strict=True):
         # A constant critic has no information but for rounding, which would part ties.
-        local[~learned] = 0.0
-    flat = np.full(int(batch.start[-1]), np.nan)
-    flat[batch.test.rows[batch.test.valid].numpy()] = local[batch.test.valid].numpy()
-    return [flat[begin:end] for begin, end in zip(batch.start[:-1], batch.start[1:], strict=True)]
+        found[~learned] = 0.0
+        values[batch.test.rows[batch.test.valid].numpy()] = found[batch.test.valid].numpy()
+    return [_held_out(*flat[:, begin:end]) for begin, end in zip(batch.start[:-1], batch.start[1:], strict=True)]
+
+
+def _held_out(terms: NDArray[np.float64], shares: NDArray[np.float64]) -> HeldOut:
+    value = float(terms.mean())
+    if not shares.any():
+        return HeldOut(value, terms)
+    local = terms + shares
+    return HeldOut(value, local + (value - local.mean()))
 
 
 def train_critics(options: CriticOptions, batch: CriticBatch) -> tuple[Parameters, Tensor]:
@@ -76,7 +98,8 @@ def train_critics(options: CriticOptions, batch: CriticBatch) -> tuple[Parameter
                 parameters[name].mul_(factor)
         if step % options.interval and step < options.steps:
             continue
-        value = judge(options, batch, parameters, active, batch.validation, VALIDATION_COMPARED)[1]
+        held = batch.validation
+        value = judge_both_sides(options, batch, parameters, active, held, VALIDATION_COMPARED, shares=False)[2]
         better = value > best_value[active]
         for name, now in parameters.items():
             best[name][active[better]] = now.detach()[better]

@@ -14,6 +14,7 @@ from mi_attention.estimators.neural.losses import (
     mine_surrogate,
     moving_log_average,
     nwj,
+    output_shares,
     pointwise,
     row_log_means,
     row_log_sums,
@@ -55,6 +56,39 @@ def test_terms_of_rows_by_hand():
         torch.testing.assert_close(pointwise(bound, joint, rows), expected)
     expected = torch.tensor([LOG2 - 1 / math.e, -3 / math.e], dtype=torch.float64)
     torch.testing.assert_close(pointwise("nwj", joint, rows), expected)
+
+
+def test_terms_of_rows_as_outputs_by_hand():
+    # Z = 2: y of row 0 is seen by row 1 with exp T = 3, y of row 1 by row 0 with 1.
+    columns = torch.tensor([LOG3, 0.0], dtype=torch.float64)
+    for bound in ("mine", "smile"):
+        torch.testing.assert_close(output_shares(bound, columns), torch.tensor([-0.5, 0.5], dtype=torch.float64))
+    expected = torch.tensor([-1 / math.e, 1 / math.e], dtype=torch.float64)
+    torch.testing.assert_close(output_shares("nwj", columns), expected)
+    assert not output_shares("infonce", columns).any()
+
+
+@pytest.mark.parametrize("bound", ["mine", "nwj"])
+def test_the_terms_spread_as_the_bound_does(bound):
+    # What y adds to T_ii it takes nearly all from −log Z: terms without their part as y spread too far.
+    values, errors, one_sided = [], [], []
+    off = torch.zeros(60, 60, dtype=torch.float64).masked_fill(torch.eye(60, dtype=torch.bool), EXCLUDED)
+    totals = torch.full((60,), 59.0, dtype=torch.float64)
+    for seed in range(400):
+        x, y = torch.from_numpy(np.random.default_rng(seed).standard_normal((2, 60)))
+        scores = 0.2 * x[:, None] + 0.6 * y[None] + (1.0 if bound == "nwj" else 0.0)
+        rows, columns = (
+            row_log_means(bound, row_log_sums(matrix, off), totals) for matrix in (scores, scores.transpose(0, 1))
+        )
+        terms = pointwise(bound, scores.diagonal(), rows)
+        both = terms + output_shares(bound, columns)
+        assert both.mean().item() == pytest.approx(terms.mean().item(), abs=1e-12)
+        values.append(terms.mean().item())
+        errors.append(both.var().item() / 60)
+        one_sided.append(terms.var().item() / 60)
+    spread = np.std(values)
+    assert np.sqrt(np.mean(errors)) == pytest.approx(spread, rel=0.2)
+    assert np.sqrt(np.mean(one_sided)) > 1.4 * spread
 
 
 def test_pairs_of_one_group_leave_the_product():

@@ -7,7 +7,11 @@ import numpy as np
 import pytest
 import torch
 
+from mi_attention.estimators.labels import class_entropy
 from mi_attention.estimators.neural import Neural
+from mi_attention.estimators.neural.objective import row_terms
+from mi_attention.estimators.neural.parts import CriticBatch
+from mi_attention.estimators.neural.training import HeldOut
 from mi_attention.interface import MIEstimator, Unit
 
 BOUNDS = ["mine", "nwj", "infonce", "smile"]
@@ -35,7 +39,7 @@ def test_a_correlation_is_found_and_not_exceeded(bound):
     truth = -0.5 * np.log(1 - 0.64)
     assert 0.6 * truth < estimate.nats < truth + 3 * estimate.standard_error
     assert estimate.ceiling is None
-    assert estimate.local.mean() == estimate.nats
+    assert estimate.local.mean() == pytest.approx(estimate.nats, abs=1e-12)
     assert estimate.lower_bound == (estimate.nats if bound in ("nwj", "infonce") else None)
 
 
@@ -48,7 +52,7 @@ def test_classes_are_found_by_every_critic(bound, critic, line_information):
     estimate = Neural(bound=bound, critic=critic, **options).estimate(*two_classes(1000, 1.0))
     assert 0.75 * truth < estimate.nats < truth + 3 * estimate.standard_error
     assert estimate.ceiling == pytest.approx(np.log(2))
-    assert estimate.local.mean() == estimate.nats
+    assert estimate.local.mean() == pytest.approx(estimate.nats, abs=1e-12)
 
 
 def test_what_a_linear_reader_misses():
@@ -93,22 +97,56 @@ def test_separated_classes_reach_their_entropy_and_no_more(bound):
 
 def test_a_bound_above_the_entropy_is_capped_and_named(monkeypatch):
     module = "mi_attention.estimators.neural.training.cross_fitted_terms"
-    monkeypatch.setattr(module, lambda _, samples: [np.linspace(0.7, 0.9, len(sample.x)) for sample in samples])
+    monkeypatch.setattr(module, lambda _, samples: [HeldOut(0.8, np.linspace(0.7, 0.9, len(s.x))) for s in samples])
     y = np.arange(400) % 2
     wide = Neural(bound="smile", **QUICK).estimate(10 * np.eye(2)[y], y)
     assert wide.nats == wide.ceiling == pytest.approx(np.log(2))
     assert wide.local.mean() == pytest.approx(0.8)
     assert wide.reason == "raw value 0.8000 above H(Y)"
+    lower = Neural(bound="nwj", **QUICK).estimate(10 * np.eye(2)[y], y, np.arange(400) // 2)
+    assert lower.lower_bound == lower.nats == lower.ceiling
 
 
-@pytest.mark.parametrize(("value", "reason"), [(3.5, ""), (3.7, "near its ceiling log B = 4.61")])
-def test_infonce_says_when_it_is_near_its_ceiling(monkeypatch, value, reason):
-    # 300 rows in 3 parts: log 100 = 4.61
+@pytest.mark.parametrize(
+    ("value", "groups", "reason"),
+    [
+        # 300 rows in 3 parts: log 100 = 4.61
+        (3.5, None, ""),
+        (3.7, None, "near its ceiling log B = 4.61"),
+        # 30 groups of 10, 10 a part: log 10 = 2.30
+        (1.27, np.arange(300) // 10, ""),
+        (1.35, np.arange(300) // 10, "near its ceiling log B = 2.30"),
+    ],
+)
+def test_infonce_says_when_it_is_near_its_ceiling(monkeypatch, value, groups, reason):
     module = "mi_attention.estimators.neural.training.cross_fitted_terms"
-    monkeypatch.setattr(module, lambda _, samples: [np.full(len(sample.x), value) for sample in samples])
+    monkeypatch.setattr(module, lambda _, samples: [HeldOut(value, np.full(len(s.x), value)) for s in samples])
     x, y = gaussian_pair(300, 0.5)
-    assert Neural(**QUICK).estimate(x, y).reason == reason
-    assert Neural(bound="nwj", **QUICK).estimate(x, y).reason == ""
+    assert Neural(**QUICK).estimate(x, y, groups).reason == reason
+    assert Neural(bound="nwj", **QUICK).estimate(x, y, groups).reason == ""
+
+
+def test_a_ceiling_of_unequal_groups_is_reached_by_a_critic_that_knows_every_row(monkeypatch):
+    found = []
+
+    def sure(options, samples):
+        batch = CriticBatch(options, samples)
+        for m in range(len(batch)):
+            keep = batch.test.valid[[m]]
+            rows, at = batch.test.rows[[m]][keep][None], torch.tensor([m])
+            surplus, every = batch.test.surplus[[m]][keep][None], torch.ones_like(rows, dtype=torch.bool)
+            inputs = batch.pair_inputs(at, rows, rows, torch.arange(rows.shape[1]), every, True, surplus)
+            scores = 100 * torch.eye(rows.shape[1], dtype=torch.float64)[None]
+            terms = row_terms(options, scores, inputs)
+            found.append((terms.joint - terms.log_sums + terms.totals.log())[0].numpy())
+        local = np.concatenate(found)
+        return [HeldOut(local.mean(), local)]
+
+    monkeypatch.setattr("mi_attention.estimators.neural.training.cross_fitted_terms", sure)
+    size = np.tile([40, 3, 5, 8, 20, 13, 2, 9, 30, 5, 7, 1, 12, 6, 25], 2)
+    x, y = gaussian_pair(int(size.sum()), 0.5)
+    estimate = Neural(**QUICK).estimate(x, y, np.repeat(np.arange(30), size))
+    assert estimate.reason == f"near its ceiling log B = {estimate.nats:.2f}"
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
@@ -230,12 +268,40 @@ def test_groups_bring_their_information_through():
     np.testing.assert_array_equal(estimate.groups, groups)
 
 
+@pytest.mark.parametrize("bound", BOUNDS)
+@pytest.mark.parametrize("continuous", [False, True])
+def test_y_that_goes_with_the_size_of_a_group_is_no_information_of_noise(bound, continuous):
+    groups = np.repeat(np.arange(30), np.r_[np.full(3, 60), np.full(27, 1)])
+    units = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        y = (groups < 3).astype(int)
+        units.append(
+            Unit(rng.standard_normal((len(groups), 2)), y + 0.1 * rng.random(len(y)) if continuous else y, groups)
+        )
+    values = [estimate.local.mean() for estimate in Neural(bound=bound, **QUICK).estimate_many(units)]
+    assert np.mean(values) < 0.005
+    assert max(values) < 0.02
+
+
+@pytest.mark.parametrize("continuous", [False, True])
+def test_groups_of_unequal_size_bring_their_information_through(continuous):
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(120), np.arange(120) % 9 + 1)
+    x = rng.standard_normal(len(groups))
+    y = x + 0.6 * rng.standard_normal(len(groups))
+    y = y if continuous else (y > 0).astype(int)
+    whole = Neural(**QUICK).estimate(x, y).nats
+    assert Neural(**QUICK).estimate(x, y, groups).nats == pytest.approx(whole, abs=0.1 * whole + 0.02)
+
+
 def test_what_is_undefined_says_why():
     rng = np.random.default_rng(0)
     x = rng.standard_normal((40, 2))
     cases = [
-        (x[:5], np.arange(5) % 2, None, "fewer than 6 independent rows"),
-        (x, np.arange(40) % 2, np.arange(40) % 4, "fewer than 6 independent groups"),
+        (x[:9], np.arange(9) % 2, None, "fewer than 10 independent rows"),
+        (x[:9], x[:9, 0], None, "fewer than 10 independent rows"),
+        (x, np.arange(40) % 2, np.arange(40) % 9, "fewer than 10 independent rows"),
         (x, np.r_[np.zeros(38, dtype=int), 1, 1], None, "class has fewer than 3 rows"),
         (x, np.r_[np.zeros(36, dtype=int), 1, 1, 1, 1], np.r_[np.arange(38), 37, 37], "class has fewer than 3 groups"),
         (x, np.zeros(40, dtype=int), None, "a single class"),
@@ -245,6 +311,7 @@ def test_what_is_undefined_says_why():
         assert (estimate.status, estimate.reason) == ("undefined", reason)
         assert np.isnan(estimate.nats)
         assert estimate.lower_bound is None
+        assert estimate.ceiling == (None if y.dtype == float else pytest.approx(class_entropy(y)))
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
