@@ -8,7 +8,7 @@ import pytest
 
 from mi_attention.estimators import Ross
 from mi_attention.report import read_table, write_table
-from tests.benchmarks.accuracy import Cell, detection, gather, judge, main, run_cell, summarise, with_earlier
+from tests.benchmarks.accuracy import Cell, detection, digest, gather, judge, main, run_cell, summarise, with_earlier
 from tests.benchmarks.peers import ESTIMATORS
 
 CELL = Cell("lin", 32, 60, 2, "balanced", 7)
@@ -85,6 +85,20 @@ def test_values_above_the_entropy_are_counted():
     errors = np.zeros((2, 6))
     errors[0, 5] = 0.2
     assert line_of(summarise(rows_with(errors))).above_entropy == pytest.approx(1 / 12)
+
+
+def test_the_digest_is_a_mean_over_designs_with_information():
+    rows = [rows_with(np.full((1, 6), error), design=design) for design, error in (("lin", 0.02), ("xor", -0.04))]
+    rows += [rows_with(np.full((1, 6), 9.0), design=other) for other in ("independent", "lin:warped")]
+    found = digest(summarise(pd.concat(rows)))
+    line = found[found.estimator == "probe"].iloc[0]
+    assert line.designs == 2
+    assert line.bias == pytest.approx(-0.01)
+    assert line.rmse == pytest.approx(0.03)
+    assert line.coverage == pytest.approx(0.5)
+    worse = rows_with(np.array([[0.0, -0.2, 0.0, 0.0, 0.0, 0.0]]), estimator="ross")
+    order = digest(summarise(pd.concat([rows[0], worse]))).estimator.tolist()
+    assert order.index("probe") < order.index("ross")
 
 
 def test_detection_is_the_smallest_truth_from_which_on_half_the_draws_find_all():
