@@ -57,7 +57,7 @@ def subsample_interval(
 
     References:
         Holmes, Nemenman (2019), Estimation of mutual information for real-valued data with error bars and controlled
-        bias, section II C.
+        bias.
     """
     if not 0 < level < 1:
         raise ValueError(f"level is {level}; it must lie between 0 and 1, for example 0.95")

@@ -29,7 +29,7 @@ class EstimateSummary:
     Attributes:
         estimate: The estimate.
         interval: 95 % interval of ``nats``.
-        from_parts: Its error is that of disjoint thirds of the rows (``subsample_interval``).
+        error_source: What the error of neighbours, or of an estimator without one of its own, comes from; else empty.
         test: Permutation test, None where none was asked for or none exists.
         limit: Detection limit, None likewise.
         missing: Why there is no test, or empty.
@@ -39,7 +39,7 @@ class EstimateSummary:
 
     estimate: MIEstimate
     interval: Interval
-    from_parts: bool
+    error_source: str
     test: PermutationTest | None
     limit: DetectionLimit | None
     missing: str
@@ -59,10 +59,10 @@ class EstimateSummary:
                 lines["95 % interval"] += ", of what the estimator sees: below the detection limit more may be there"
             if found.lower_bound is not None:
                 lines["held-out lower bound"] = f"{found.lower_bound:.4f} nats"
-            if self.from_parts:
-                lines["standard error"] = f"{bounds.standard_error:.4f} nats, from disjoint thirds of the rows"
-            elif np.isfinite(found.standard_error):
-                lines["standard error"] = f"{found.standard_error:.4f} nats"
+            error = bounds.standard_error if self.error_source else found.standard_error
+            if np.isfinite(error):
+                source = f", {self.error_source}" if self.error_source else ""
+                lines["standard error"] = f"{error:.4f} nats{source}"
             if self.test is not None:
                 by = "" if found.groups is None else " by group"
                 lines["p-value"] = f"{self.test.p:.3g} ({self.test.null.size} label permutations{by})"
@@ -153,11 +153,11 @@ def summarise(
                 draws=draws,
                 watch=told("planted draws"),
             )
-    bounds = _from_parts(estimator, estimate, states, labels, instances, seed)
+    bounds, source = _interval(estimator, estimate, states, labels, instances, seed)
     return EstimateSummary(
         estimate=estimate,
-        interval=bounds or interval(estimate),
-        from_parts=bounds is not None,
+        interval=bounds,
+        error_source=source,
         test=test,
         limit=limit,
         missing=missing,
@@ -166,18 +166,21 @@ def summarise(
     )
 
 
-def _from_parts(
+def _interval(
     estimator: MIEstimator, estimate: MIEstimate, x: ArrayLike, y: ArrayLike, groups: IntArray | None, seed: int
-) -> Interval | None:
-    """Interval from thirds of the rows where those of ``local`` say too little; None elsewhere, or in too few rows."""
+) -> tuple[Interval, str]:
+    """Interval, and what its error comes from: thirds of the rows where the terms of rows say too little of it."""
+    plain = interval(estimate)
     constant = estimate.status != "ok" or (estimate.nats == 0 and estimate.standard_error == 0)
     if constant or not (isinstance(estimator, Ross | KSG | Mixture) or np.isnan(estimate.standard_error)):
-        return None
+        return plain, ""
     with warnings.catch_warnings():
         # All that is to be said of columns and rows the whole has said.
         warnings.simplefilter("ignore")
         try:
             found = subsample_interval(estimator, estimate, x, y, groups, seed=seed)
-        except ValueError:
-            return None
-    return None if found.reason else found
+        except ValueError as error:
+            return plain, f"too small, rows taken for independent: {error}"
+    if found.reason:
+        return plain, f"too small, rows taken for independent: {found.reason}"
+    return found, "from disjoint thirds of the rows"

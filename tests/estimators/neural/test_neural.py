@@ -284,6 +284,20 @@ def test_y_that_goes_with_the_size_of_a_group_is_no_information_of_noise(bound, 
     assert max(values) < 0.02
 
 
+@pytest.mark.parametrize("bound", BOUNDS)
+def test_few_groups_of_equal_size_that_share_x_and_y_read_no_more_than_there_is(bound):
+    units = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        y = rng.permutation(np.arange(30) % 2)
+        x = 8 * y + rng.standard_normal(30)
+        groups = np.repeat(np.arange(30), 10)
+        units.append(Unit((x[groups] + 0.05 * rng.standard_normal(300))[:, None], y[groups], groups))
+    # Raw values, since what is reported is capped; a part is three groups.
+    values = [estimate.local.mean() for estimate in Neural(bound=bound, **{**QUICK, "folds": 10}).estimate_many(units)]
+    assert 0.3 < np.mean(values) < np.log(2) + 0.03
+
+
 @pytest.mark.parametrize("continuous", [False, True])
 def test_groups_of_unequal_size_bring_their_information_through(continuous):
     rng = np.random.default_rng(0)
