@@ -4,7 +4,8 @@
 
 - ``Probe``: y of classes, x of any dimension; the default for hidden states. ``lower_bound`` is the held-out
   H(Y) − cross-entropy: a lower bound in expectation, the information *usable* by its readers. ``nats`` is the same with
-  the bias of training removed: an estimate, at most H(Y). ``Probe(members=("linear", "smooth"))`` is a linear reader.
+  the bias of training removed: an estimate, at most H(Y). ``Probe(members=("linear", "smooth", "sharp", "plain"))`` is
+  a linear reader.
 - ``Ross``: y of classes, x of up to about 5 columns. An estimate that sees any dependence; signed, never clipped.
 - ``Mixture``: discrete, continuous or mixed x and y, few columns; ties need no noise.
   ``ConditionalMixture`` gives I(x; y | z).
@@ -29,15 +30,17 @@ in so many rows.
 **Rows that share an instance** need ``groups``: folds, neighbours and standard errors then go by instance. Without it
 contextual states of one instance give its label away, and random labels read as information.
 
-**How the probe works.** Two shrunk linear discriminants are fitted outside each of ten folds and stacked. Around that,
-the few directions in which classes differ in covariance or mean (higher-order orthogonal iteration on whitened class
-covariances) give features to Gaussians, one a class, and to a quadratic logistic correction; a last stack with
-coefficients of at least 0 decides, unit by unit, what each of them is worth. Models that learn with coefficients of
-free sign learn from features of fits that saw none of the rows they are tested on (but for the scale of features and
-the frame in which subspaces are compared). In few rows everything is read again along the principal axes of largest
-variance alone: in fewer than 16 rows a column along those that stand out, where at most half do, as in correlated
-states, and in fewer than 8 along .6 and half of all axes. The best of the readings whose held-out gain over that of all
-axes is beyond chance (2.3 % for all of them together) is taken.
+**How the probe works.** Four linear discriminants are fitted outside each of ten folds and stacked: one with the oracle
+approximating shrinkage, which needs no fourth moments and did as well as Ledoit-Wolf or better, one with much more, one
+with a tenth of it and one with next to none. Around that, the few directions in which classes differ in covariance or
+mean (higher-order orthogonal iteration on whitened class covariances) give features to Gaussians, one a class, and to a
+quadratic logistic correction; a last stack with coefficients of at least 0 decides, unit by unit, what each of them is
+worth. Models that learn with coefficients of free sign learn from features of fits that saw none of the rows they are
+tested on (but for the scale of features and the frame in which subspaces are compared). In fewer than 16 rows a column
+everything is read again along the principal axes that stand out, where at most half do, as in correlated states. In
+fewer than 8 rows a column the linear discriminants come first, alone, and everything is read along all axes, .6 and
+half of them, those of largest variance. The best of the further readings whose held-out gain over the first is beyond
+chance (2.3 % for all of them together) takes its place.
 
 **Measured** at d = 128, N = 2000 on designs with known information (``tests/benchmarks/accuracy.py``), 20 positions
 from 0 to .75 H(Y), draws 201 to 205; mean Kendall tau of ``nats`` with the truth / mean RMSE in nats / coverage of the
@@ -55,7 +58,8 @@ means, XOR, scales, three components  .90 / .041 / .87  .93 / .066 / .88
 
 At independence ``nats`` was 0 within .001 on average, also with grouped rows.
 
-``Probe(members=("linear", "smooth"))`` orders the last four with .15 to .25 (draw 101, mean of 2 and 4 classes).
+``Probe(members=("linear", "smooth", "sharp", "plain"))`` orders the last four with .15 to .25 (draw 101, mean of 2 and
+4 classes).
 
 **Discriminants or ridge-logistic regression?** Mean held-out nats over 6 data sets of 2 classes each at d = 128, same
 folds and same stack coefficient (``tests/benchmarks/linear_probe.py``):
@@ -65,19 +69,21 @@ states             N     one LDA  LDA stack   ridge .01  ridge .1
 ================== ===== ======== =========== ========== ==========
 Gaussian           2000  .245     .245        .247       .226
 Gaussian           800   .214     .214        .212       .174
-t(3) noise         2000  .240     .240        .221       .124
-t(3) noise         800   .192     .192        .177       .088
+t(3) noise         2000  .240     .241        .221       .124
+t(3) noise         800   .192     .196        .177       .088
 tanh features      2000  .210     .227        .217       .228
 tanh features      800   .183     .214        .191       .214
 ReLU features      2000  .211     .229        .218       .229
 ReLU features      800   .169     .205        .173       .204
 gated features     2000  .202     .218        .207       .218
 gated features     800   .185     .209        .183       .206
+spectrum           2000  .010     .247        .003       .001
+spectrum           800   .000     .210        .000       .000
 ================== ===== ======== =========== ========== ==========
 
-The stack of a lightly and a strongly shrunk discriminant is at each line within .003 of the best, where each penalty of
-the logistic loses somewhere, and it needs no iteration over rows: the linear part of the probe is that stack. Shrinkage
-is the oracle approximating one, which needs no fourth moments and did as well as Ledoit-Wolf or better.
+The stack of discriminants is at each line within .003 of the best, where each penalty of the logistic and a single
+shrinkage lose somewhere, and it needs no iteration over rows. *Spectrum* is a label in the last direction of Gaussian
+states whose standard deviations go from e^2.5 to e^-2.5: any strong pull towards the sphere hides it.
 
 **Failure modes**
 

@@ -11,7 +11,16 @@ from numpy.typing import NDArray
 from mi_attention.estimators.rows import KEPT_NUMBERS, StandardisedRows
 from mi_attention.estimators.samples import row_blocks
 
-__all__ = ["ROWS_FOR_ALL", "ROWS_FOR_MOST", "Axes", "PrincipalRows", "leading_rows", "leading_widths", "principal_rows"]
+__all__ = [
+    "ROWS_FOR_ALL",
+    "ROWS_FOR_MOST",
+    "Axes",
+    "PrincipalRows",
+    "are_few",
+    "leading_rows",
+    "leading_widths",
+    "principal_rows",
+]
 
 # Standard deviations at which a coordinate is cut. The covariance of a class is a mean of squares: with t(3) tails a
 # few rows decide it, and hide any difference between classes. Gaussian coordinates lose next to nothing.
@@ -23,8 +32,8 @@ NEGLIGIBLE = 1e-9
 STANDS_OUT = 4.0
 # In fewer rows a column than this, all is read along the axes that stand out too: 2,000 rows of 128 columns just have.
 ROWS_FOR_MOST = 16
-# And in fewer than this along the larger part of the axes: along some direction the covariances of two classes then
-# differ by chance by as much as where classes are antipodal.
+# And in fewer than this along the larger part of the axes, and linearly unless something else is better: along some
+# direction the covariances of two classes then differ by chance by as much as where classes are antipodal.
 ROWS_FOR_ALL = 8
 # Of the axes, in such few rows. On 19 draws 1 to 3 of lin, mixed, xor, heavy and all4 (``tests/benchmarks/designs.py``,
 # 4 of them at (128, 2000), the others at d = 256), on which they were picked, tau is .56 along all axes and .73 with
@@ -105,6 +114,11 @@ def principal_rows(rows: StandardisedRows) -> PrincipalRows:
     return PrincipalRows(rows=rows, axes=axes, kept=kept)
 
 
+def are_few(rows: PrincipalRows, independent: int) -> bool:
+    """Whether so many groups (or rows without groups) are fewer than 8 a column."""
+    return independent < ROWS_FOR_ALL * rows.width
+
+
 def leading_widths(rows: PrincipalRows, independent: int) -> list[int]:
     """How many of the leading axes are worth reading alone, in this few rows, widest first.
 
@@ -124,7 +138,7 @@ def leading_widths(rows: PrincipalRows, independent: int) -> list[int]:
     width = rows.width
     variance = rows.axes.spread**2
     found: set[int] = set()
-    if independent < ROWS_FOR_ALL * width:
+    if are_few(rows, independent):
         found |= {round(share * width) for share in LEADING_SHARES}
     if independent < ROWS_FOR_MOST * width:
         out = int((variance > STANDS_OUT * np.median(variance)).sum())

@@ -1,4 +1,4 @@
-"""Mutual information of two continuous vectors: an elliptical copula, and what neighbours see beyond it."""
+"""Mutual information of two continuous vectors: an elliptical copula, and what neighbours and raw columns add to it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ FEATURES = 200
 # Parts behind the held-out value of the pairs that neighbours leave out.
 NESTS = 5
 # A reading replaces the copula only where it exceeds it by so many standard errors of their paired difference. There
-# are up to six; over 60 samples (500 rows, 1 x 1) without dependence the largest of four had mean 1.2 and once 3.5.
+# are up to eight; over 60 samples (500 rows, 1 x 1) without dependence the largest of four had mean 1.2 and once 3.5.
 EVIDENCE = 4.0
 
 
@@ -51,7 +51,7 @@ class Reading:
     """One way to read the dependence.
 
     Attributes:
-        name: ``gaussian``, ``student(ν)``, ``linear(m)``, ``kernel(m)`` or ``all``.
+        name: ``gaussian``, ``student(ν)``, ``linear(m)``, ``kernel(m)``, ``all``, ``raw x`` or ``raw y``.
         nats: Its level.
         local: ``(n,)`` pointwise values in nats, up to a constant.
         reference_error: Standard error in nats beside that of the mean of ``local``: of a bias measured on a reference
@@ -71,7 +71,7 @@ class Copula(OneByOne):
     """I(x; y) in nats of continuous x and y of any dimension, by the reading of the dependence that the data support.
 
     All columns become normal scores of their ranks first, which changes no mutual information and takes heavy tails,
-    bounds and units away. Then:
+    bounds and units away (only the third reading takes them as they are). Then:
 
     1. *Elliptical copula* of all columns, Gaussian or Student t, with the degrees of freedom that have the highest
        held-out likelihood; its information is known in closed form and its sampling bias is taken off. With fewer
@@ -84,9 +84,14 @@ class Copula(OneByOne):
        fold they are of. The bias of neighbours on linear coordinates is measured on a Gaussian sample of the same
        size, dimension and information, and taken off; nonlinear coordinates may lie on a curve, where that would
        take off too much, and stay as they are.
-    3. The elliptical value stands unless a neighbour reading exceeds it by 4 standard errors of their paired
-       difference; then the highest of those counts. Neighbours are low in many dimensions, so that the highest is the
-       nearest; near independence and where the copula is right nothing is chosen by its noise.
+    3. *Raw columns* (``Gaussian``) of x with normal scores of y, and the other way round, where the raw side has
+       several columns. The rank of a value is off by about 1/√n, which blurs directions of small variance among
+       correlated columns, such as those of hidden states: in 2,000 rows of 128 columns with a spectrum from e^2.5 to
+       e^-2.5 the copula reads .09 of the .35 nats that a y tells of the last direction, these .34.
+    4. The elliptical value stands unless another reading exceeds it by 4 standard errors of their paired difference;
+       then the highest of those counts. Neighbours are low in many dimensions, and so is a Gaussian that does not fit,
+       so that the highest is the nearest; near independence and where the copula is right nothing is chosen by its
+       noise.
 
     Where the dependence is too strong for a copula of ranks (most ranks of x and y agree, or the best copula gives a
     pair of directions more than log(n/√(2π)) nats), step 1 is ``Gaussian`` on ranks with each pair held to that limit,
@@ -96,16 +101,16 @@ class Copula(OneByOne):
     ``nats`` is signed and an estimate, ``lower_bound`` None. ``local`` are the pointwise values of the chosen reading
     with a constant added so that their mean is ``nats``. The elliptical value can be too high where neither x nor y
     follows the copula within itself although their correlations are strong; where x or y is one column its held-out
-    log ratio cannot (in expectation, to 1/n), and the closed form is tested against it. With several columns their
-    ranks, each off by about 1/√n, blur a direction: of a mixture of columns that determines y almost exactly far too
-    little is read (1.9 of 7 nats in 3 columns and 100 rows), where ``Gaussian`` on raw values may do better.
+    log ratio cannot (in expectation, to 1/n), and the closed form is tested against it. Of a mixture of columns that
+    determines y almost exactly far too little is read, since ranks blur y too (1.9 of 7 nats in 3 columns and 100
+    rows), where ``Gaussian`` on raw values may do better.
     Dependence without trace in linear or smooth low-dimensional features is not seen, for example |w·x| among 100
     columns. Ties (rounding, ReLU zeros) share their mean rank.
 
     Measured (``tests/benchmarks/bmi.py``), mean / median / worst |error| in nats: on the 40 tasks of Beyond Normal at
-    n = 2000 .036 / .012 / .24, where KSG has .297 / .164 / .96 and canonical correlation .180 / .093 / 1.0; on 38
-    designs of our own (other dimensions up to 128, sizes, tails, maps; 14 of them without any dependence) .045 /
-    .014 / .35 against .189 / .079 / .73 and .213 / .035 / .98. Worst are vectors turned by their own length (.7 of
+    n = 2000 .036 / .012 / .24, where KSG has .297 / .164 / .96 and canonical correlation .180 / .093 / 1.0; on 41
+    designs of our own (other dimensions up to 128, sizes, tails, maps; 14 of them without any dependence) .044 /
+    .014 / .35 against .199 / .099 / .73 and .199 / .033 / .98. Worst are vectors turned by their own length (.7 of
     1.02) and |w·x| in 5 columns. Up to 1.3 s each on one core.
 
     Attributes:
@@ -157,6 +162,7 @@ class Copula(OneByOne):
         found = self.readings(normal_scores(pair.x), normal_scores(pair.y), instances)
         if not np.isfinite(found[0].nats):
             return MIEstimate.undefined(why_unbounded(pair.x, pair.y), n=n, signature=self.signature)
+        found.extend(self._unranked(pair.x, pair.y, instances))
         return self._result(_best(found, instances), found[0].beyond, instances)
 
     def readings(self, x: Matrix, y: Matrix, groups: IntArray | None = None) -> list[Reading]:
@@ -165,6 +171,15 @@ class Copula(OneByOne):
         if not np.isfinite(first.nats):
             return [first]
         return [first, *self._neighbours(x, y, groups, linear=first.name == "gaussian", beyond=bool(first.beyond))]
+
+    def _unranked(self, x: Matrix, y: Matrix, groups: IntArray | None) -> Iterator[Reading]:
+        """Gaussian readings that leave the columns of x, or of y, as they are, where there are several."""
+        for name, a, b in (("raw x", x, normal_scores(y)), ("raw y", normal_scores(x), y)):
+            if (x if name == "raw x" else y).shape[1] < 2:
+                continue
+            found = Gaussian(scores="raw", seed=self.seed).estimate(a, b, groups)
+            if found.status == "ok" and not found.reason:
+                yield _of_gaussian(name, found, groups)
 
     def _elliptical(self, x: Matrix, y: Matrix, groups: IntArray | None) -> Reading:
         n = len(x)
@@ -188,10 +203,7 @@ class Copula(OneByOne):
         return Reading(name, copula.information, copula.local)
 
     def _gaussian(self, x: Matrix, y: Matrix, groups: IntArray | None) -> Reading:
-        found = Gaussian(scores="ranks", seed=self.seed).estimate(x, y, groups)
-        local = np.asarray(found.local, dtype=np.float64)
-        beside = found.standard_error**2 - cluster_standard_error(local, groups) ** 2
-        return Reading("gaussian", found.nats, local, float(np.sqrt(max(beside, 0.0))), found.reason)
+        return _of_gaussian("gaussian", Gaussian(scores="ranks", seed=self.seed).estimate(x, y, groups), groups)
 
     def _neighbours(
         self, x: Matrix, y: Matrix, groups: IntArray | None, linear: bool, beyond: bool
@@ -255,6 +267,12 @@ class Copula(OneByOne):
             signature=f"{self.signature}|{reading.name}" if reading.name else self.signature,
             groups=groups,
         )
+
+
+def _of_gaussian(name: str, found: MIEstimate, groups: IntArray | None) -> Reading:
+    local = np.asarray(found.local, dtype=np.float64)
+    beside = found.standard_error**2 - cluster_standard_error(local, groups) ** 2
+    return Reading(name, found.nats, local, float(np.sqrt(max(beside, 0.0))), found.reason)
 
 
 def _scored(coordinates: Matrix, part: IntArray) -> Matrix:

@@ -73,15 +73,16 @@ class CrossFit:
     reference: NDArray[np.float64] | None
 
 
-def cross_fit(unit: Prepared, members: Sequence[str], curved: tuple[str, ...] = ()) -> CrossFit:
-    """Fit all members on all parts of a unit, then score it.
+def cross_fit(unit: Prepared, members: Sequence[str], *stacks: tuple[str, ...]) -> list[CrossFit]:
+    """Fit all members on all parts of a unit, then score it with each of several stacks.
 
     Args:
         unit: Prepared.
         members: Linear members, names in ``MEMBERS``.
-        curved: Models on top of them, names in ``reading.CURVED``.
+        stacks: Models on top of them, names in ``reading.CURVED``; an empty one reads linearly.
     """
-    return _score(unit, _fit_members(unit, members), curved)
+    fits = _fit_members(unit, members)
+    return [_score(unit, fits, curved) for curved in stacks]
 
 
 def _fit_members(unit: Prepared, members: Sequence[str]) -> list[LinearFits]:

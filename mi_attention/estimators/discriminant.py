@@ -46,6 +46,7 @@ def discriminant(
     scatter: NDArray[np.float64],
     *,
     shrinkage: float | None,
+    share: float = 1.0,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Linear scores w_c·x + b_c = log p(x | c) up to a constant per row, for Gaussians that share a covariance.
 
@@ -57,6 +58,7 @@ def discriminant(
         sums: ``(..., C, d)`` sums of the rows of each class.
         scatter: ``(..., d, d)`` sum of outer products of all rows.
         shrinkage: rho in [0, 1], or None for the oracle approximating value.
+        share: What rho is multiplied by, in [0, 1].
 
     Returns:
         Weights ``(..., C, d)`` and biases ``(..., C)``, without the class prior.
@@ -74,6 +76,7 @@ def discriminant(
         rho = oracle_approximating_shrinkage(within, np.maximum(rows - counts.shape[-1], 1.0))
     else:
         rho = np.full(rows.shape, shrinkage)
+    rho = rho * share
     shrunk = within
     shrunk *= (1 - rho)[..., None, None]
     diagonal = np.arange(width)

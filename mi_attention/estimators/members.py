@@ -83,13 +83,15 @@ class LinearMember:
 
     Attributes:
         shrinkage: Weight of the spherical target in [0, 1], or None for the oracle approximating value.
+        share: What the weight is multiplied by, in [0, 1].
     """
 
     shrinkage: float | None
+    share: float = 1.0
 
     def fit(self, unit: TrainingUnit) -> LinearFits:
         """Batched solves for all parts."""
-        found = [discriminant(*piece, shrinkage=self.shrinkage) for piece in unit.moments.pieces()]
+        found = [discriminant(*piece, shrinkage=self.shrinkage, share=self.share) for piece in unit.moments.pieces()]
         weight, bias = (np.concatenate(each) for each in zip(*found, strict=True))
         return LinearFits(weight=weight, bias=bias)
 
@@ -116,5 +118,10 @@ MEMBERS: Mapping[str, Member] = {
     # Hidden states carry most of their label in directions of large variance, which a strong pull towards
     # the sphere favours as a ridge penalty does; the stack decides how much of each a unit wants.
     "smooth": LinearMember(shrinkage=0.5),
+    # The oracle value minimises the error of the covariance, which directions of large variance make up. Where the
+    # label lies in small ones the discriminant wants far less, down to none: with all of it and 2,000 rows of 128
+    # columns .02 of .34 nats were left of a label in the last direction of a spectrum from e^2.5 to e^-2.5.
+    "sharp": LinearMember(shrinkage=None, share=0.1),
+    "plain": LinearMember(shrinkage=None, share=0.001),
     "ridge": RidgeMember(penalty=1.0),
 }

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.stats import t as student
 
-from mi_attention.estimators.axes import PrincipalRows, leading_rows, leading_widths, principal_rows
+from mi_attention.estimators.axes import PrincipalRows, are_few, leading_rows, leading_widths, principal_rows
 from mi_attention.estimators.crossfit import NESTED_FOLDS, CrossFit, Prepared, cross_fit
 from mi_attention.estimators.fitted import FittedProbe
 from mi_attention.estimators.folds import groups_per_class, rare_class, stratified_folds
@@ -42,7 +42,7 @@ SINGLE_CLASS = "a single class"
 CONSTANT_STATE = "constant state"
 UNCOVERED_CLASS = "a class is missing from the training part of a fold"
 
-# Chance of taking any reading along fewer axes where none is better: 2 standard errors, for one reading of many rows.
+# Chance of taking any further reading where none is better: 2 standard errors, for one reading of many rows.
 CHANCE = 0.0228
 
 
@@ -69,14 +69,16 @@ class _Output:
 class Probe:
     """Cross-fitted classifier bound on I(x; y) for classes y and states x of any dimension.
 
-    Linear discriminants with two degrees of shrinkage are fitted on the training part of every fold, and their
+    Linear discriminants with four degrees of shrinkage are fitted on the training part of every fold, and their
     out-of-fold scores are stacked log-linearly with coefficients from nested folds. All folds come from one pass over
     the rows (additive moments). Curved members (``"gaussian"``, ``"polynomial"``) read the leading linear scores and
     the coordinates of a subspace in which classes differ (``subspace``, ``reading``), and join a last stack; all
-    members then read rows along their principal axes with tails cut at 3.5 standard deviations. In fewer than 16 rows
-    (groups) a column all is read again along the axes that stand out, if there are such (correlated states), and in
-    fewer than 8 also along .6 and half of the axes, those of largest variance (``axes.leading_widths``); the best of
-    the readings whose held-out gain over that of all axes is beyond chance (2.3 % for all of them together) is taken.
+    members then read rows along their principal axes with tails cut at 3.5 standard deviations.
+
+    In fewer than 16 rows (groups) a column all is read again along the axes that stand out, if there are such
+    (correlated states). In fewer than 8 the linear members come first, alone, and all members read along all axes, .6
+    and half of them, those of largest variance (``axes.leading_widths``). The best of the further readings whose
+    held-out gain over the first is beyond chance (2.3 % for all of them together) takes its place.
 
     What the fields of the result mean:
 
@@ -90,9 +92,9 @@ class Probe:
     - ``local``: support, log q(y|x) − log p(y). ``informativeness``: KL(q(·|x) ‖ p).
     - ``standard_error``: of ``lower_bound``, from sums by group.
 
-    ``Probe(members=("linear", "smooth"))`` is a linear reader, blind to dependence without a linear trace: an XOR-like
-    state reads 0. The polynomial serves up to 10 classes; curved members are left out where there are fewer than three
-    folds, and learn from 32,768 rows drawn at random where there are more.
+    ``Probe(members=("linear", "smooth", "sharp", "plain"))`` is a linear reader, blind to dependence without a linear
+    trace: an XOR-like state reads 0. The polynomial serves up to 10 classes; curved members are left out where there
+    are fewer than three folds, and learn from 32,768 rows drawn at random where there are more.
 
     Edge cases: one class only is undefined with ceiling 0 (``"a single class"``), since one class among these rows
     does not show that there is only one; a class in fewer than two groups is undefined, and so are fewer than 10
@@ -104,8 +106,8 @@ class Probe:
     Attributes:
         folds: Folds of the held-out value, at least 2; fewer where there are fewer groups.
         seed: Of the fold assignment.
-        members: Names to stack: at least one of ``members.MEMBERS`` (``"linear"``, ``"smooth"``, ``"ridge"``), and any
-            of ``reading.CURVED``.
+        members: Names to stack: at least one of ``members.MEMBERS`` (``"linear"``, ``"smooth"``, ``"sharp"``,
+            ``"plain"``, ``"ridge"``), and any of ``reading.CURVED``.
 
     References:
         Xu et al. (2020), A theory of usable information; Ethayarajh et al. (2022), equation 4 (pointwise).
@@ -113,7 +115,7 @@ class Probe:
 
     folds: int = 10
     seed: int = 0
-    members: tuple[str, ...] = ("linear", "smooth", *CURVED)
+    members: tuple[str, ...] = ("linear", "smooth", "sharp", "plain", *CURVED)
 
     def __post_init__(self) -> None:
         """Check hyper-parameters."""
@@ -260,21 +262,27 @@ class Probe:
         return self._result(*self._crossed(prepared))
 
     def _crossed(self, prepared: Prepared) -> tuple[Prepared, CrossFit]:
-        """The unit cross-fitted along all axes, or along the leading ones where they are better beyond chance."""
-        whole = cross_fit(prepared, self._linear, self._curved)
-        best = prepared, whole
+        """The unit cross-fitted: in few rows linearly, unless a curved reading is better beyond chance."""
         rows = prepared.rows
         if not isinstance(rows, PrincipalRows):
-            return best
+            return prepared, cross_fit(prepared, self._linear, ())[0]
         widths = leading_widths(rows, prepared.independent)
-        least = float(student.isf(CHANCE / max(len(widths), 1), prepared.independent - 1))
+        if are_few(rows, prepared.independent):
+            plain, whole = cross_fit(prepared, self._linear, (), self._curved)
+            others = [(prepared, whole)]
+        else:
+            plain = cross_fit(prepared, self._linear, self._curved)[0]
+            others = []
         for width in widths:
             narrow = replace(prepared, rows=leading_rows(rows, width))
-            along = cross_fit(narrow, self._linear, self._curved)
-            gain = along.held_out - whole.held_out
+            others.append((narrow, cross_fit(narrow, self._linear, self._curved)[0]))
+        best = prepared, plain
+        least = float(student.isf(CHANCE / max(len(others), 1), prepared.independent - 1))
+        for other in others:
+            gain = other[1].held_out - plain.held_out
             sure = gain.mean() > least * cluster_standard_error(gain, prepared.groups)
-            if sure and along.held_out.mean() > best[1].held_out.mean():
-                best = narrow, along
+            if sure and other[1].held_out.mean() > best[1].held_out.mean():
+                best = other
         return best
 
     def _output(self, y: Any, groups: Any, n: int) -> _Output:

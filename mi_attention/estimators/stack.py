@@ -33,6 +33,10 @@ ROUNDING = 1e-10
 # separated (41 rows) read .01 nats more or less by the order of their names.
 WORTHLESS = 1e-8
 MAX_STEPS = 50
+# A coefficient held at its side is let go where that gains more than this a unit.
+WORTHLESS_PULL = 1e-9
+# Coefficients are held and let go at most so often each; what is reached by then is within the box.
+MOST_MOVES = 8
 SHORTEST = 1e-6
 # Numbers of one temporary while derivatives are summed over blocks of rows: 2 MiB, within the cache.
 BLOCK_NUMBERS = 2**18
@@ -238,43 +242,46 @@ def _box_steps(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Steps ``(F, m)`` within bounds that gain most on the quadratic models, and those gains ``(F,)``.
 
-    Coefficients that would leave the box are held at its side, and let go again where the model pulls them inwards;
-    what is left when nothing changes satisfies the conditions of the optimum of a concave problem.
+    From no step at all each model climbs towards the optimum of its free coefficients; one that meets its side of the
+    box on the way is held there, and let go again where the model pulls it inwards. No move loses, so that members with
+    all but the same scores, between which rounding decides, cannot send the search round in circles.
     """
     fits, members = gradient.shape
     step = np.linalg.solve(curvature, gradient[..., None])[..., 0]
     if not ((step < lowest) | (step > highest)).any():
         return np.asarray(step), np.asarray(0.5 * (gradient * step).sum(axis=1))
-    held = np.zeros((fits, members), dtype=np.int64)
-    for _ in range(3**members):
-        below, above = step < lowest, step > highest
-        leaving = (below | above) & (held == 0)
-        held += np.where(leaving, above.astype(np.int64) - below, 0)
-        # Pull of the model on each held coefficient, positive where it points into the box.
-        inwards = -held * (gradient - (curvature @ step[..., None])[..., 0])
-        settled = ~leaving.any(axis=1)
+    step = np.clip(0.0, lowest, highest)
+    held = ((step <= lowest) & (gradient < 0)) | ((step >= highest) & (gradient > 0))
+    rows = np.arange(fits)
+    for _ in range(MOST_MOVES * members):
+        move = _held_steps(gradient, curvature, step, held) - step
+        # How far each coefficient can follow, in moves.
+        room = np.where(move < 0, lowest, highest) - step
+        reach = np.divide(room, move, out=np.full_like(move, np.inf), where=move != 0)
+        first = reach.argmin(axis=1)
+        stopped = reach[rows, first] < 1
+        step = np.clip(step + np.clip(reach[rows, first], 0.0, 1.0)[:, None] * move, lowest, highest)
+        side = np.where(move < 0, lowest, highest)[rows, first]
+        step[rows[stopped], first[stopped]] = side[stopped]
+        held[rows[stopped], first[stopped]] = True
+        slope = gradient - (curvature @ step[..., None])[..., 0]
+        inwards = np.where(held, np.where(step <= lowest, slope, -slope), 0.0)
         strongest = inwards.argmax(axis=1)
-        release = np.flatnonzero(settled & (inwards[np.arange(fits), strongest] > 0))
-        if settled.all() and not len(release):
+        released = ~stopped & (inwards[rows, strongest] > WORTHLESS_PULL)
+        held[rows[released], strongest[released]] = False
+        if not (stopped | released).any():
             break
-        held[release, strongest[release]] = 0
-        step = _held_steps(gradient, curvature, lowest, highest, held)
-    step = np.clip(step, lowest, highest)
     gain = (gradient * step).sum(axis=1) - 0.5 * np.einsum("fi,fij,fj->f", step, curvature, step)
     return step, gain
 
 
 def _held_steps(
-    gradient: NDArray[np.float64],
-    curvature: NDArray[np.float64],
-    lowest: NDArray[np.float64],
-    highest: NDArray[np.float64],
-    held: IntArray,
+    gradient: NDArray[np.float64], curvature: NDArray[np.float64], step: NDArray[np.float64], held: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Newton steps of the free coefficients, the others held at the sides of the box."""
-    fixed = np.where(held < 0, lowest, np.where(held > 0, highest, 0.0))
-    free = held == 0
-    wanted = np.where(free, gradient - (curvature @ fixed[..., None])[..., 0], fixed)
+    """Best steps of the free coefficients, the held ones where they are."""
+    fixed = np.where(held, step, 0.0)
+    wanted = np.where(held, fixed, gradient - (curvature @ fixed[..., None])[..., 0])
+    free = ~held
     among = np.where(free[:, :, None] & free[:, None], curvature, np.eye(held.shape[1]))
     return np.asarray(np.linalg.solve(among, wanted[..., None])[..., 0])
 

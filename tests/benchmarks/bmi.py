@@ -166,6 +166,11 @@ def fresh_tasks(seed: int = 0) -> Iterator[Task]:
         x, y = (rng.standard_normal((instances, width))[groups] for width in dims)
         x, y = (block + 0.1 * rng.standard_normal(block.shape) for block in (x, y))
         yield Task(f"independent instances of 6 rows {dims[0]}x{dims[1]} n={len(x)}", x, y, 0.0, groups)
+    for n, dims, place in [(2000, (128, 1), 0), (500, (60, 1), 15), (1500, (32, 4), 0)]:
+        # y goes with the direction of x in that place of its spectrum, smallest first, under a rotation.
+        x, y, truth = correlated(n, [0.7], dims, rng)
+        x = (x * np.roll(np.exp(np.linspace(-2.5, 2.5, dims[0])), -place)) @ rotation(dims[0], rng)
+        yield Task(f"direction {place} of a spectrum {dims[0]}x{dims[1]} n={n}", x, y @ rotation(dims[1], rng), truth)
 
 
 def folded_information(half: float) -> float:

@@ -20,17 +20,24 @@ from mi_attention.estimators.crossfit import NESTED_FOLDS
 from mi_attention.estimators.folds import stratified_folds
 from mi_attention.estimators.stack import nested_coefficients, smoothed_log_probabilities
 
-STACK = ("linear", "smooth")
-DESIGNS = ("gaussian", "heavy", "tanh", "relu", "gated")
+STACK = ("linear", "smooth", "sharp", "plain")
+DESIGNS = ("gaussian", "heavy", "tanh", "relu", "gated", "spectrum")
 
 
 def hidden_like(design: str, n: int, width: int, seed: int, own: float = 0.7) -> tuple[np.ndarray, np.ndarray]:
     """States of a position and the class that a linear head gives the whole instance.
 
-    ``gaussian`` and ``heavy`` hide one mean difference among nuisance directions; the others are nonlinear
-    features of a topic shared by the instance plus the position's own content.
+    ``gaussian`` and ``heavy`` hide one mean difference among nuisance directions, ``spectrum`` in the last direction of
+    a spectrum from e^2.5 to e^-2.5; the others are nonlinear features of a topic shared by the instance plus the
+    position's own content.
     """
     rng = np.random.default_rng([seed, DESIGNS.index(design)])
+    if design == "spectrum":
+        y = rng.permutation(np.arange(n) % 2)
+        x = rng.standard_normal((n, width))
+        x[:, 0] += 2 * own * y
+        x *= np.exp(np.linspace(-2.5, 2.5, width))
+        return x @ np.linalg.qr(rng.standard_normal((width, width)))[0], y
     if design in ("gaussian", "heavy"):
         y = rng.permutation(np.arange(n) % 2)
         nuisance = rng.standard_normal((n, width)) if design == "gaussian" else rng.standard_t(3, (n, width))

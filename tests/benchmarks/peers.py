@@ -80,7 +80,7 @@ class CrossFitted:
 # Constructors take the seed of the draw. 20 positions a call, as the designs draw them.
 ESTIMATORS: dict[str, Callable[[int], Any]] = {
     "probe": lambda seed: Probe(seed=seed),
-    "probe-linear": lambda seed: Probe(members=("linear", "smooth"), seed=seed),
+    "probe-linear": lambda seed: Probe(members=("linear", "smooth", "sharp", "plain"), seed=seed),
     "probe-knn": lambda seed: ProbeKNN(k=10, seed=seed),
     "ross": lambda seed: Ross(k=10),
     "logistic": lambda seed: CrossFitted("logistic", lambda s: LogisticRegression(max_iter=1000), seed=seed),

@@ -246,7 +246,7 @@ def probe(sizes: Sizes) -> list[Finding]:
             losses.append(loss / len(y))
         return losses
 
-    readers = {"discriminant": (Probe(members=("linear", "smooth"), folds=5), 20.0)}
+    readers = {"discriminant": (Probe(members=("linear", "smooth", "sharp", "plain"), folds=5), 20.0)}
     if "ridge" in MEMBERS:
         readers["ridge-logistic"] = (Probe(members=("ridge",), folds=5), 5.0)
     calls: dict[str, Call] = {name: lambda p=reader: p.estimate_many(x, y) for name, (reader, _) in readers.items()}

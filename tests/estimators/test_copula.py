@@ -6,6 +6,7 @@ from mi_attention.estimators.canonical import cross_fit_canonical
 from mi_attention.estimators.copula import Copula
 from mi_attention.estimators.elliptical import student_excess
 from mi_attention.estimators.parts import neighbour_bias, within_parts
+from mi_attention.estimators.scores import normal_scores
 
 
 def gaussians(n, correlations, dims, rng):
@@ -67,6 +68,29 @@ def test_neighbours_take_over_where_no_copula_fits():
     assert found.signature.endswith(("kernel(2)", "kernel(3)"))
     assert found.nats > next(iter(readings.values())) + 0.2
     assert found.nats < truth + 0.05
+
+
+@pytest.mark.parametrize(("n", "dims", "turned"), [(800, (40, 1), False), (800, (20, 2), False), (800, (1, 30), True)])
+def test_a_direction_of_small_variance_is_read_from_raw_columns(n, dims, turned):
+    # Ranks are off by 1/√n, which hides the last direction of a spectrum from e^2.5 to e^-2.5.
+    rng = np.random.default_rng(7)
+    a, b, truth = gaussians(n, [0.7], (max(dims), min(dims)), rng)
+    a = (a * np.exp(np.linspace(-2.5, 2.5, a.shape[1]))) @ np.linalg.qr(rng.standard_normal((a.shape[1],) * 2))[0]
+    x, y = (b, a) if turned else (a, b)
+    found = Copula().estimate(x, y)
+    assert found.signature.endswith("raw y" if turned else "raw x")
+    assert abs(found.nats - truth) < 3 * found.standard_error
+    assert Copula().readings(normal_scores(x), normal_scores(y))[0].nats < 0.6 * truth
+
+
+def test_heavy_tails_of_raw_columns_are_not_taken_for_dependence():
+    values = []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        x, y = rng.standard_cauchy((200, 6)) @ rng.standard_normal((6, 6)), rng.standard_t(2, (200, 3))
+        values.append(Copula().estimate(x, y))
+    assert not any("raw" in found.signature for found in values)
+    assert abs(np.mean([found.nats for found in values])) < 0.02
 
 
 @pytest.mark.parametrize("dims", [(1, 1), (2, 3), (40, 1)])

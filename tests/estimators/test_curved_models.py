@@ -158,7 +158,7 @@ def test_more_classes_than_the_polynomial_or_the_subspace_compares():
     rng = np.random.default_rng(0)
     y = np.arange(2400) % 12
     states = rng.standard_normal((2400, 12)) + 2 * np.eye(12)[y]
-    linear = Probe(members=("linear", "smooth")).estimate(states, y)
+    linear = Probe(members=("linear", "smooth", "sharp", "plain")).estimate(states, y)
     found = Probe().estimate(states, y)
     assert found.status == "ok"
     assert found.lower_bound == pytest.approx(linear.lower_bound, abs=0.03)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
-from mi_attention.estimators import Probe, axes
+from mi_attention.estimators import Probe, axes, probe
 from mi_attention.estimators.axes import leading_rows, leading_widths, principal_rows
+from mi_attention.estimators.crossfit import cross_fit
 from mi_attention.estimators.rows import standardise
+from tests.benchmarks.designs import draw
 
 FACTORS, WIDTH = 6, 60
 
@@ -112,13 +115,28 @@ def test_correlated_states_are_read_nearly_as_well_as_their_factors(monkeypatch)
     assert before < 0.6 * of_factors
 
 
-def test_what_only_small_axes_hold_is_read_as_before(monkeypatch):
+def test_what_only_small_axes_hold_is_read_linearly_along_all_of_them():
     x, y, _ = correlated(240, 1, hidden=2.0)
     found = Probe().estimate(x, y)
-    without(monkeypatch)
-    before = Probe().estimate(x, y)
-    assert found.nats == before.nats > 0.2
-    np.testing.assert_array_equal(found.local, before.local)
+    along = Probe()._prepare(x, Probe()._output(y, None, len(x)))
+    linear = cross_fit(along, ("linear", "smooth", "sharp", "plain"), ())[0]
+    np.testing.assert_array_equal(found.local, linear.held_out)
+    assert found.nats > 0.2
+
+
+def rare_class(seed):
+    """Twenty positions that differ in mean, 160 rows of 64 columns, and one class of five."""
+    made = draw("lin", d=64, n=160, classes=2, balance="80/20", seed=seed)
+    nats = [estimate.nats for estimate in Probe().estimate_many(made.x, made.y)]
+    return kendalltau(nats, made.truth).statistic, np.sqrt(np.mean((nats - made.truth) ** 2))
+
+
+def test_in_few_rows_of_a_rare_class_curved_readings_cost_no_order(monkeypatch):
+    tau, error = rare_class(2)
+    monkeypatch.setattr(probe, "are_few", lambda *_: False)
+    tau_before, error_before = rare_class(2)
+    assert tau > max(tau_before + 0.1, 0.75)
+    assert error < error_before - 0.02
 
 
 def antipodal(rows, seed, strength=3.0):
@@ -172,7 +190,7 @@ def test_enough_rows_are_read_once(monkeypatch):
 
 def test_a_linear_reader_reads_once(monkeypatch):
     x, y, _ = correlated(240, 3, shift=1.0)
-    linear = Probe(members=("linear", "smooth"))
+    linear = Probe(members=("linear", "smooth", "sharp", "plain"))
     found = linear.estimate(x, y)
     without(monkeypatch)
     assert found.nats == linear.estimate(x, y).nats

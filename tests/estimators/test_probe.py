@@ -54,7 +54,7 @@ def test_a_linear_reader_sees_nothing_of_xor_and_the_default_nearly_all(xor_stat
     y = np.arange(2000) % 2
     for _ in range(4):
         states = xor_states(y, 64, rng)
-        estimate = Probe(members=("linear", "smooth")).estimate(states, y)
+        estimate = Probe(members=("linear", "smooth", "sharp", "plain")).estimate(states, y)
         assert abs(estimate.nats) <= 0.01
         assert abs(estimate.lower_bound) <= max(3 * estimate.standard_error, 2e-3)
         assert Probe().estimate(states, y).lower_bound > 0.3
@@ -288,7 +288,7 @@ def test_hyper_parameters_are_checked_and_named():
         Probe(members=("quadratic",))
     with pytest.raises(ValueError, match="at least one linear"):
         Probe(members=("gaussian",))
-    assert Probe(seed=4).signature == "probe|members=linear+smooth+gaussian+polynomial|folds=10|seed=4"
+    assert Probe(seed=4).signature == "probe|members=linear+smooth+sharp+plain+gaussian+polynomial|folds=10|seed=4"
 
 
 def test_gate_and_level_by_hand():

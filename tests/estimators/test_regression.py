@@ -64,11 +64,25 @@ def test_monotone_maps_of_columns_change_nothing_and_seeds_repeat():
     x = rng.standard_normal((300, 3))
     y = x[:, 0] + rng.standard_normal(300)
     plain = FAST.estimate(x, y)
-    assert FAST.estimate(np.exp(x), np.arctan(y)).nats == pytest.approx(plain.nats, abs=1e-10)
+    ranked = Regression(members=("linear", "kernel"), folds=5)
+    expected = ranked.estimate(x, y).nats
+    assert ranked.estimate(np.exp(x), np.arctan(y)).nats == pytest.approx(expected, abs=1e-10)
+    # One column is read by its ranks alone; several also as they are.
+    first = FAST.estimate(x[:, 0], y).nats
+    assert FAST.estimate(np.exp(x[:, 0]), np.arctan(y)).nats == pytest.approx(first, abs=1e-10)
     assert FAST.estimate(x, y).nats == plain.nats
     assert Regression(folds=5, seed=1).estimate(x, y).nats != plain.nats
     units = [Unit(x, y), Unit(x, np.stack([y, x[:, 1]], 1) + rng.standard_normal((300, 2)))]
     assert FAST.estimate_many(units)[0].nats == plain.nats
+
+
+def test_a_direction_of_small_variance_is_read_along_the_principal_axes():
+    rng = np.random.default_rng(9)
+    x = rng.standard_normal((1000, 40))
+    y = x[:, 0] + rng.standard_normal(1000)  # .347 nats
+    x = (x * np.exp(np.linspace(-2.5, 2.5, 40))) @ np.linalg.qr(rng.standard_normal((40, 40)))[0]
+    assert Regression(members=("linear", "kernel")).estimate(x, y).nats < 0.15
+    assert Regression().estimate(x, y).nats == pytest.approx(0.31, abs=0.06)
 
 
 def test_groups_stay_in_one_fold():
