@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from mi_attention.estimators.axes import PrincipalRows
 from mi_attention.estimators.labels import ClassLabels
-from mi_attention.estimators.members import MEMBERS, LinearFits, TrainingUnit, evidence_of_all
+from mi_attention.estimators.members import LinearFits, TrainingUnit, evidence_of_all, fit_members
 from mi_attention.estimators.moments import Parts, moments_of_parts
 from mi_attention.estimators.reading import Held, Reading, curved_reading, fit_curved, linear_reading
 from mi_attention.estimators.rows import StandardisedRows
@@ -93,7 +93,7 @@ def _fit_members(unit: Prepared, members: Sequence[str]) -> list[LinearFits]:
         parts=unit.parts,
         moments=moments_of_parts(unit.rows, unit.labels.codes, len(unit.labels.classes), unit.parts),
     )
-    return [MEMBERS[name].fit(training) for name in members]
+    return fit_members(training, members)
 
 
 def _score(unit: Prepared, fits: Sequence[LinearFits], curved: tuple[str, ...]) -> CrossFit:

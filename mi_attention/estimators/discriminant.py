@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dposv
 
-__all__ = ["discriminant", "oracle_approximating_shrinkage"]
+__all__ = ["discriminant", "discriminants", "oracle_approximating_shrinkage"]
 
 # Share of the total variance added to the diagonal, so that rows without any spread inside classes
 # give a large finite score; far below what sampling noise does to the smallest eigenvalues.
@@ -63,6 +65,16 @@ def discriminant(
     Returns:
         Weights ``(..., C, d)`` and biases ``(..., C)``, without the class prior.
     """
+    return discriminants(counts, sums, scatter, [(shrinkage, share)])[0]
+
+
+def discriminants(
+    counts: NDArray[np.float64],
+    sums: NDArray[np.float64],
+    scatter: NDArray[np.float64],
+    shrinkages: Sequence[tuple[float | None, float]],
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """``discriminant`` for several pairs of a shrinkage and a share, which share what does not depend on them."""
     width = scatter.shape[-1]
     rows = counts.sum(axis=-1)
     overall = sums.sum(axis=-2, keepdims=True) / rows[..., None, None]
@@ -72,18 +84,21 @@ def discriminant(
     within /= rows[..., None, None]
     total = np.trace(scatter, axis1=-2, axis2=-1) / (rows * width)
     mean_variance = np.maximum(np.trace(within, axis1=-2, axis2=-1) / width, 0.0)
-    if shrinkage is None:
-        rho = oracle_approximating_shrinkage(within, np.maximum(rows - counts.shape[-1], 1.0))
-    else:
-        rho = np.full(rows.shape, shrinkage)
-    rho = rho * share
-    shrunk = within
-    shrunk *= (1 - rho)[..., None, None]
+    oracle = None
     diagonal = np.arange(width)
-    shrunk[..., diagonal, diagonal] += (rho * mean_variance + FLOOR * total)[..., None]
-    weight = _solve(shrunk, means)
-    bias = -0.5 * np.einsum("...cd,...cd->...c", means, weight)
-    return weight, bias
+    found = []
+    for shrinkage, share in shrinkages:
+        if shrinkage is not None:
+            rho = np.full(rows.shape, shrinkage * share)
+        else:
+            if oracle is None:
+                oracle = oracle_approximating_shrinkage(within, np.maximum(rows - counts.shape[-1], 1.0))
+            rho = oracle * share
+        shrunk = within * (1 - rho)[..., None, None]
+        shrunk[..., diagonal, diagonal] += (rho * mean_variance + FLOOR * total)[..., None]
+        weight = _solve(shrunk, means)
+        found.append((weight, -0.5 * np.einsum("...cd,...cd->...c", means, weight)))
+    return found
 
 
 def _solve(covariance: NDArray[np.float64], means: NDArray[np.float64]) -> NDArray[np.float64]:

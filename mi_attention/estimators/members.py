@@ -15,13 +15,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mi_attention.estimators.axes import PrincipalRows
-from mi_attention.estimators.discriminant import discriminant
+from mi_attention.estimators.discriminant import discriminants
 from mi_attention.estimators.moments import ClassMoments, Parts
 from mi_attention.estimators.ridge import ridge_logistic
 from mi_attention.estimators.rows import StandardisedRows
 from mi_attention.interface import IntArray
 
-__all__ = ["MEMBERS", "LinearFits", "LinearMember", "Member", "RidgeMember", "TrainingUnit", "evidence_of_all"]
+__all__ = [
+    "MEMBERS",
+    "LinearFits",
+    "LinearMember",
+    "Member",
+    "RidgeMember",
+    "TrainingUnit",
+    "evidence_of_all",
+    "fit_members",
+]
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,9 +100,14 @@ class LinearMember:
 
     def fit(self, unit: TrainingUnit) -> LinearFits:
         """Batched solves for all parts."""
-        found = [discriminant(*piece, shrinkage=self.shrinkage, share=self.share) for piece in unit.moments.pieces()]
-        weight, bias = (np.concatenate(each) for each in zip(*found, strict=True))
-        return LinearFits(weight=weight, bias=bias)
+        return _fit_discriminants(unit, [self])[0]
+
+
+def _fit_discriminants(unit: TrainingUnit, members: Sequence[LinearMember]) -> list[LinearFits]:
+    """Fits of each, with the covariance of every part computed once."""
+    shrinkages = [(member.shrinkage, member.share) for member in members]
+    pieces = [discriminants(*piece, shrinkages) for piece in unit.moments.pieces()]
+    return [LinearFits(*map(np.concatenate, zip(*found, strict=True))) for found in zip(*pieces, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -125,3 +139,16 @@ MEMBERS: Mapping[str, Member] = {
     "plain": LinearMember(shrinkage=None, share=0.001),
     "ridge": RidgeMember(penalty=1.0),
 }
+
+
+def fit_members(unit: TrainingUnit, names: Sequence[str]) -> list[LinearFits]:
+    """Fits of the members with these names, in their order; discriminants in one go.
+
+    Args:
+        unit: What they learn from.
+        names: Keys of ``MEMBERS``.
+    """
+    members = [MEMBERS[name] for name in names]
+    shared = [member for member in members if isinstance(member, LinearMember)]
+    found = dict(zip(shared, _fit_discriminants(unit, shared) if shared else [], strict=True))
+    return [found[member] if isinstance(member, LinearMember) else member.fit(unit) for member in members]

@@ -16,7 +16,7 @@ from mi_attention.estimators.fitted import FittedProbe
 from mi_attention.estimators.folds import groups_per_class, rare_class, stratified_folds
 from mi_attention.estimators.labels import ClassLabels, as_classes
 from mi_attention.estimators.levels import corrected_level
-from mi_attention.estimators.members import MEMBERS, TrainingUnit
+from mi_attention.estimators.members import MEMBERS, TrainingUnit, fit_members
 from mi_attention.estimators.moments import Parts, moments_of_parts
 from mi_attention.estimators.reading import CURVED
 from mi_attention.estimators.rows import StandardisedRows, standardise
@@ -234,7 +234,7 @@ class Probe:
             log_prior=np.log(labels.prior),
             centre=source.centre,
             scale=source.scale,
-            fits=tuple(MEMBERS[name].fit(whole) for name in self._linear),
+            fits=tuple(fit_members(whole, self._linear)),
             reading=crossed.reading,
             axes=rows.axes if isinstance(rows, PrincipalRows) else None,
             subspace=_whole_subspace(rows, labels.codes, crossed.reference),

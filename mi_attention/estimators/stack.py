@@ -35,6 +35,8 @@ WORTHLESS = 1e-8
 MAX_STEPS = 50
 # A coefficient held at its side is let go where that gains more than this a unit.
 WORTHLESS_PULL = 1e-9
+# Room in the box divided by a smaller move would overflow.
+NO_MOVE = 1e-200
 # Coefficients are held and let go at most so often each; what is reached by then is within the box.
 MOST_MOVES = 8
 SHORTEST = 1e-6
@@ -257,7 +259,7 @@ def _box_steps(
         move = _held_steps(gradient, curvature, step, held) - step
         # How far each coefficient can follow, in moves.
         room = np.where(move < 0, lowest, highest) - step
-        reach = np.divide(room, move, out=np.full_like(move, np.inf), where=move != 0)
+        reach = np.divide(room, move, out=np.full_like(move, np.inf), where=np.abs(move) > NO_MOVE)
         first = reach.argmin(axis=1)
         stopped = reach[rows, first] < 1
         step = np.clip(step + np.clip(reach[rows, first], 0.0, 1.0)[:, None] * move, lowest, highest)

@@ -5,6 +5,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from mi_attention.estimators import Probe
 from mi_attention.estimators.discriminant import discriminant, oracle_approximating_shrinkage
 from mi_attention.estimators.folds import stratified_folds
+from mi_attention.estimators.members import MEMBERS, TrainingUnit, fit_members
 from mi_attention.estimators.moments import Parts, moments_of_parts
 from mi_attention.estimators.rows import standardise
 
@@ -106,3 +107,15 @@ def test_classes_without_any_spread_give_finite_scores():
     weight, bias = discriminant(moments.counts, moments.sums, moments.scatter, shrinkage=None)
     assert np.isfinite(weight).all()
     assert np.isfinite(bias).all()
+
+
+def test_members_fitted_together_are_those_fitted_alone():
+    x, codes = data(n=90, width=8)
+    parts = Parts(fold=stratified_folds(codes, None, 5, RNG), half=stratified_folds(codes, None, 2, RNG), folds=5)
+    rows = standardise(x)
+    unit = TrainingUnit(rows, codes, 3, parts, moments_of_parts(rows, codes, 3, parts))
+    names = ("smooth", "ridge", "plain", "linear")
+    for found, name in zip(fit_members(unit, names), names, strict=True):
+        alone = MEMBERS[name].fit(unit)
+        np.testing.assert_array_equal(found.weight, alone.weight)
+        np.testing.assert_array_equal(found.bias, alone.bias)
