@@ -87,7 +87,8 @@ class Copula(OneByOne):
     3. *Raw columns* (``Gaussian``) of x with normal scores of y, and the other way round, where the raw side has
        several columns. The rank of a value is off by about 1/√n, which blurs directions of small variance among
        correlated columns, such as those of hidden states: in 2,000 rows of 128 columns with a spectrum from e^2.5 to
-       e^-2.5 the copula reads .09 of the .35 nats that a y tells of the last direction, these .34.
+       e^-2.5 the copula reads .10 of the .35 nats that a y tells of the last direction, these .34
+       (``tests/benchmarks/spectrum.py``).
     4. The elliptical value stands unless another reading exceeds it by 4 standard errors of their paired difference;
        then the highest of those counts. Neighbours are low in many dimensions, and so is a Gaussian that does not fit,
        so that the highest is the nearest; near independence and where the copula is right nothing is chosen by its

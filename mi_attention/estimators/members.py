@@ -22,6 +22,7 @@ from mi_attention.estimators.rows import StandardisedRows
 from mi_attention.interface import IntArray
 
 __all__ = [
+    "DISCRIMINANTS",
     "MEMBERS",
     "LinearFits",
     "LinearMember",
@@ -134,11 +135,15 @@ MEMBERS: Mapping[str, Member] = {
     "smooth": LinearMember(shrinkage=0.5),
     # The oracle value minimises the error of the covariance, which directions of large variance make up. Where the
     # label lies in small ones the discriminant wants far less, down to none: with all of it and 2,000 rows of 128
-    # columns .02 of .34 nats were left of a label in the last direction of a spectrum from e^2.5 to e^-2.5.
+    # columns .02 of .34 nats were left of a label in the last direction of a spectrum from e^2.5 to e^-2.5
+    # (``tests/benchmarks/spectrum.py``).
     "sharp": LinearMember(shrinkage=None, share=0.1),
     "plain": LinearMember(shrinkage=None, share=0.001),
     "ridge": RidgeMember(penalty=1.0),
 }
+
+# The linear part of the default probe.
+DISCRIMINANTS = ("linear", "smooth", "sharp", "plain")
 
 
 def fit_members(unit: TrainingUnit, names: Sequence[str]) -> list[LinearFits]:

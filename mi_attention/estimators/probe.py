@@ -16,7 +16,7 @@ from mi_attention.estimators.fitted import FittedProbe
 from mi_attention.estimators.folds import groups_per_class, rare_class, stratified_folds
 from mi_attention.estimators.labels import ClassLabels, as_classes
 from mi_attention.estimators.levels import corrected_level
-from mi_attention.estimators.members import MEMBERS, TrainingUnit, fit_members
+from mi_attention.estimators.members import DISCRIMINANTS, MEMBERS, TrainingUnit, fit_members
 from mi_attention.estimators.moments import Parts, moments_of_parts
 from mi_attention.estimators.reading import CURVED
 from mi_attention.estimators.rows import StandardisedRows, standardise
@@ -115,7 +115,7 @@ class Probe:
 
     folds: int = 10
     seed: int = 0
-    members: tuple[str, ...] = ("linear", "smooth", "sharp", "plain", *CURVED)
+    members: tuple[str, ...] = (*DISCRIMINANTS, *CURVED)
 
     def __post_init__(self) -> None:
         """Check hyper-parameters."""

@@ -18,9 +18,9 @@ from sklearn.preprocessing import StandardScaler
 from mi_attention.estimators import Probe
 from mi_attention.estimators.crossfit import NESTED_FOLDS
 from mi_attention.estimators.folds import stratified_folds
+from mi_attention.estimators.members import DISCRIMINANTS
 from mi_attention.estimators.stack import nested_coefficients, smoothed_log_probabilities
 
-STACK = ("linear", "smooth", "sharp", "plain")
 DESIGNS = ("gaussian", "heavy", "tanh", "relu", "gated", "spectrum")
 
 
@@ -87,7 +87,7 @@ def speed(units: int, rows: int, width: int, loop_units: int) -> None:
     y = made[0][1]
     x = np.stack([states for states, _ in made]).astype(np.float32)
     x[:, :, 0] += y
-    probe = Probe(folds=5, members=STACK)
+    probe = Probe(folds=5, members=DISCRIMINANTS)
     ours = seconds(lambda: probe.estimate_many(x, y), 1) / units
     fold = stratified_folds(y, None, 5, np.random.default_rng(0))
 
@@ -108,11 +108,11 @@ def speed(units: int, rows: int, width: int, loop_units: int) -> None:
         states = np.random.default_rng(0).standard_normal((8, n, d)).astype(np.float32)
         labels = np.arange(n) % 2
         states[:, :, 0] += labels
-        taken = seconds(lambda s=states, c=labels: Probe(members=STACK).estimate_many(s, c)) / 8
+        taken = seconds(lambda s=states, c=labels: Probe(members=DISCRIMINANTS).estimate_many(s, c)) / 8
         print(f"  ({n}, {d}), 10 folds: {taken:.4f} s a unit")
     pooled = np.random.default_rng(0).standard_normal((50_000, 128)).astype(np.float32)
     groups = np.arange(50_000) // 20
-    taken = seconds(lambda: Probe(members=STACK).estimate(pooled, groups % 2, groups))
+    taken = seconds(lambda: Probe(members=DISCRIMINANTS).estimate(pooled, groups % 2, groups))
     print(f"  pooled (50000, 128), 2500 groups: {taken:.2f} s")
 
 
@@ -125,7 +125,7 @@ def quality(draws: int) -> None:
         for n, d in ((2000, 128), (800, 128)):
             data = [hidden_like(design, n, d, seed, own) for seed in range(draws) for own in (0.4, 0.8, 1.4)]
             one = [Probe(members=("linear",)).estimate(x, y).lower_bound for x, y in data]
-            stack = [Probe(members=STACK).estimate(x, y).lower_bound for x, y in data]
+            stack = [Probe(members=DISCRIMINANTS).estimate(x, y).lower_bound for x, y in data]
             ridge = [[logistic_held_out(x, y, r) for x, y in data] for r in (0.01, 0.1)]
             figures = "".join(f"{np.mean(values):12.4f}" for values in ridge)
             print(f"{design:10}{n:6}{d:5}{np.mean(one):9.4f}{np.mean(stack):9.4f}{figures}", flush=True)

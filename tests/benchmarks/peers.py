@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mi_attention.estimators import NPEET, Probe, ProbeKNN, Ross, class_entropy, cluster_standard_error
 from mi_attention.estimators.folds import stratified_folds
+from mi_attention.estimators.members import DISCRIMINANTS
 from mi_attention.estimators.neural import Neural
 from mi_attention.interface import MIEstimate
 
@@ -80,7 +81,7 @@ class CrossFitted:
 # Constructors take the seed of the draw. 20 positions a call, as the designs draw them.
 ESTIMATORS: dict[str, Callable[[int], Any]] = {
     "probe": lambda seed: Probe(seed=seed),
-    "probe-linear": lambda seed: Probe(members=("linear", "smooth", "sharp", "plain"), seed=seed),
+    "probe-linear": lambda seed: Probe(members=DISCRIMINANTS, seed=seed),
     "probe-knn": lambda seed: ProbeKNN(k=10, seed=seed),
     "ross": lambda seed: Ross(k=10),
     "logistic": lambda seed: CrossFitted("logistic", lambda s: LogisticRegression(max_iter=1000), seed=seed),

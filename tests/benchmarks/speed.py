@@ -34,7 +34,7 @@ from sklearn.preprocessing import StandardScaler
 
 from mi_attention.estimators import KSG, Probe, Ross, class_entropy
 from mi_attention.estimators.folds import stratified_folds
-from mi_attention.estimators.members import MEMBERS
+from mi_attention.estimators.members import DISCRIMINANTS, MEMBERS
 from mi_attention.estimators.neural import Neural
 from mi_attention.report import write_table
 from tests.benchmarks.designs import draw
@@ -246,7 +246,7 @@ def probe(sizes: Sizes) -> list[Finding]:
             losses.append(loss / len(y))
         return losses
 
-    readers = {"discriminant": (Probe(members=("linear", "smooth", "sharp", "plain"), folds=5), 20.0)}
+    readers = {"discriminant": (Probe(members=DISCRIMINANTS, folds=5), 20.0)}
     if "ridge" in MEMBERS:
         readers["ridge-logistic"] = (Probe(members=("ridge",), folds=5), 5.0)
     calls: dict[str, Call] = {name: lambda p=reader: p.estimate_many(x, y) for name, (reader, _) in readers.items()}

@@ -14,6 +14,7 @@ from mi_attention.estimators.crossfit import Prepared, _fit_members, _subspaces,
 from mi_attention.estimators.discriminant import oracle_approximating_shrinkage
 from mi_attention.estimators.labels import as_classes
 from mi_attention.estimators.logistic import fit_logistic
+from mi_attention.estimators.members import DISCRIMINANTS
 from mi_attention.estimators.moments import Parts
 from mi_attention.estimators.quadratic import gaussian_coefficients, monomials
 from mi_attention.estimators.rows import standardise
@@ -158,7 +159,7 @@ def test_more_classes_than_the_polynomial_or_the_subspace_compares():
     rng = np.random.default_rng(0)
     y = np.arange(2400) % 12
     states = rng.standard_normal((2400, 12)) + 2 * np.eye(12)[y]
-    linear = Probe(members=("linear", "smooth", "sharp", "plain")).estimate(states, y)
+    linear = Probe(members=DISCRIMINANTS).estimate(states, y)
     found = Probe().estimate(states, y)
     assert found.status == "ok"
     assert found.lower_bound == pytest.approx(linear.lower_bound, abs=0.03)

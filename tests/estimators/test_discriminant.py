@@ -5,7 +5,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from mi_attention.estimators import Probe
 from mi_attention.estimators.discriminant import discriminant, oracle_approximating_shrinkage
 from mi_attention.estimators.folds import stratified_folds
-from mi_attention.estimators.members import MEMBERS, TrainingUnit, fit_members
+from mi_attention.estimators.members import DISCRIMINANTS, MEMBERS, TrainingUnit, fit_members
 from mi_attention.estimators.moments import Parts, moments_of_parts
 from mi_attention.estimators.rows import standardise
 
@@ -81,7 +81,7 @@ def test_less_than_the_oracle_shrinkage_where_small_directions_tell_classes_apar
         x = rng.standard_normal((300, 60)) * np.exp(np.linspace(-3, 2, 60))
         x[:, 0] += 2 * np.exp(-3) * y
         x = x @ np.linalg.qr(rng.standard_normal((60, 60)))[0]
-        stacks = ("linear", "smooth"), ("linear", "smooth", "sharp", "plain")
+        stacks = ("linear", "smooth"), DISCRIMINANTS
         found.append([Probe(members=members).estimate(x, y).nats for members in stacks])
     without, found_all = np.mean(found, axis=0)
     assert found_all == pytest.approx(0.336, abs=0.05)

@@ -9,6 +9,7 @@ from scipy.stats import kendalltau
 from mi_attention.estimators import Probe, axes
 from mi_attention.estimators.axes import leading_rows, leading_widths, principal_rows
 from mi_attention.estimators.crossfit import cross_fit
+from mi_attention.estimators.members import DISCRIMINANTS
 from mi_attention.estimators.rows import standardise
 from tests.benchmarks.designs import draw
 
@@ -119,7 +120,7 @@ def test_what_only_small_axes_hold_is_read_linearly_along_all_of_them():
     x, y, _ = correlated(240, 1, hidden=2.0)
     found = Probe().estimate(x, y)
     along = Probe()._prepare(x, Probe()._output(y, None, len(x)))
-    linear = cross_fit(along, ("linear", "smooth", "sharp", "plain"), ())[0]
+    linear = cross_fit(along, DISCRIMINANTS, ())[0]
     np.testing.assert_array_equal(found.local, linear.held_out)
     assert found.nats > 0.2
 
@@ -183,7 +184,7 @@ def test_enough_rows_are_read_once(monkeypatch):
 
 def test_a_linear_reader_reads_once(monkeypatch):
     x, y, _ = correlated(240, 3, shift=1.0)
-    linear = Probe(members=("linear", "smooth", "sharp", "plain"))
+    linear = Probe(members=DISCRIMINANTS)
     found = linear.estimate(x, y)
     without(monkeypatch)
     assert found.nats == linear.estimate(x, y).nats

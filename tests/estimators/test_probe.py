@@ -9,6 +9,7 @@ from scipy.stats import kendalltau
 from mi_attention.estimators import Probe, SmallSampleWarning, interval, level_standard_error
 from mi_attention.estimators.folds import rare_class
 from mi_attention.estimators.levels import corrected_level, gate
+from mi_attention.estimators.members import DISCRIMINANTS
 from mi_attention.interface import MIEstimator, Unit
 from tests.benchmarks.designs import draw
 
@@ -54,7 +55,7 @@ def test_a_linear_reader_sees_nothing_of_xor_and_the_default_nearly_all(xor_stat
     y = np.arange(2000) % 2
     for _ in range(4):
         states = xor_states(y, 64, rng)
-        estimate = Probe(members=("linear", "smooth", "sharp", "plain")).estimate(states, y)
+        estimate = Probe(members=DISCRIMINANTS).estimate(states, y)
         assert abs(estimate.nats) <= 0.01
         assert abs(estimate.lower_bound) <= max(3 * estimate.standard_error, 2e-3)
         assert Probe().estimate(states, y).lower_bound > 0.3
