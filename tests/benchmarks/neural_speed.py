@@ -65,9 +65,9 @@ def critics_together(options: CriticOptions, units: int, rows: int, width: int) 
     samples = [Sample(states, y, 2, None, fold, options.folds) for states in x]
 
     def values(batch: CriticBatch) -> tuple[np.ndarray, np.ndarray]:
-        parameters, learned = train_critics(options, batch)
+        parameters, gain = train_critics(options, batch)
         local, _ = judge(options, batch, parameters, torch.arange(len(batch)), batch.test, COMPARED)
-        local[~learned] = 0.0
+        local[gain == 0] = 0.0
         valid = batch.test.valid
         rows_of = [terms[keep] for terms, keep in zip(local, valid, strict=True)]
         return (

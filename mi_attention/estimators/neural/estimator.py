@@ -15,7 +15,8 @@ from mi_attention.estimators.folds import groups_per_class, stratified_folds
 from mi_attention.estimators.labels import as_classes, as_continuous, is_discrete
 from mi_attention.estimators.neural.options import COMPARED, CriticOptions
 from mi_attention.estimators.neural.pairing import own_surplus
-from mi_attention.estimators.rows import StandardisedRows, standardise
+from mi_attention.estimators.neural.views import views_of
+from mi_attention.estimators.rows import standardise
 from mi_attention.estimators.samples import (
     FEW_ROWS,
     FEWEST_ROWS,
@@ -41,8 +42,7 @@ BATCH_NUMBERS = 2**23
 
 @dataclass(frozen=True, eq=False)
 class _Prepared:
-    x: NDArray[np.float32]
-    y: NDArray[np.float32] | IntArray
+    views: list[tuple[NDArray[np.float32], NDArray[np.float32] | IntArray]]
     classes: int
     groups: IntArray | None
     fold: IntArray
@@ -138,7 +138,7 @@ class Neural(CriticOptions):
         return (
             f"{self.bound}{smile}{average}|critic={self.critic or 'auto'}{self.hidden}|folds={self.folds}"
             f"|batch={self.batch}|steps={self.steps}/{self.patience}/{self.interval}|rate={self.learning_rate:g}"
-            f"|decay={self.weight_decay:g}|seed={self.seed}"
+            f"|decay={self.weight_decay:g}|views={'+'.join(self.views)}|seed={self.seed}"
         )
 
     def estimate(self, x: ArrayLike, y: ArrayLike, groups: ArrayLike | None = None) -> MIEstimate:
@@ -187,12 +187,15 @@ class Neural(CriticOptions):
             if isinstance(unit, MIEstimate):
                 results[index] = unit
             else:
-                width_y = 0 if unit.classes else unit.y.shape[1]
-                alike.setdefault((unit.x.shape[1], unit.classes, width_y), []).append((index, unit))
+                x, y = unit.views[0]
+                alike.setdefault((x.shape[1], unit.classes, 0 if unit.classes else y.shape[1]), []).append(
+                    (index, unit)
+                )
         for (width, classes, _), members in alike.items():
             pairs = (classes or self.batch) if self.critic_for(classes) == "concatenated" else 1
             numbers = self.folds * self.batch * (width + 2 * self.hidden * pairs)
-            size = max(1, BATCH_NUMBERS // max(numbers, max(unit.x.size for _, unit in members)))
+            largest = max(len(unit.views) * max(numbers, unit.views[0][0].size) for _, unit in members)
+            size = max(1, BATCH_NUMBERS // largest)
             for start in range(0, len(members), size):
                 results.update(self._train_and_judge(members[start : start + size]))
         return [results[index] for index in range(len(inputs))]
@@ -203,14 +206,10 @@ class Neural(CriticOptions):
         from mi_attention.estimators.neural.training import cross_fitted_terms
 
         samples = [
-            Sample(
-                x=unit.x,
-                y=unit.y,
-                classes=unit.classes,
-                groups=unit.groups,
-                fold=unit.fold,
-                folds=unit.folds,
-            )
+            [
+                Sample(x=x, y=y, classes=unit.classes, groups=unit.groups, fold=unit.fold, folds=unit.folds)
+                for x, y in unit.views
+            ]
             for _, unit in members
         ]
         held_out = cross_fitted_terms(self, samples)
@@ -249,9 +248,9 @@ class Neural(CriticOptions):
             if reason:
                 return MIEstimate.undefined(reason, n=n, signature=self.signature, ceiling=ceiling)
         warn_if_small(pieces)
+        views = views_of(rows, output, self.views)
         return _Prepared(
-            x=_rows(rows),
-            y=codes if output is None else _rows(output),
+            views=[(x, codes if y is None else y) for x, y in views],
             classes=0 if labels is None else len(labels.classes),
             groups=instances,
             fold=fold,
@@ -317,11 +316,3 @@ def _every_class_trains(codes: IntArray, fold: IntArray, folds: int) -> bool:
     """Whether the training rows of every critic, all folds but two neighbours, hold every class."""
     table = np.bincount(fold * (codes.max() + 1) + codes, minlength=folds * (codes.max() + 1)).reshape(folds, -1)
     return bool((table.sum(axis=0) - table - np.roll(table, -1, axis=0) > 0).all())
-
-
-def _rows(standardised: StandardisedRows) -> NDArray[np.float32]:
-    """All rows, standardised in float64, as float32."""
-    rows = np.empty((standardised.n, standardised.width), dtype=np.float32)
-    for start, stop, block in standardised.blocks():
-        rows[start:stop] = block
-    return rows

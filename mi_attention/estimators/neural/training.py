@@ -39,26 +39,50 @@ class HeldOut(NamedTuple):
     local: NDArray[np.float64]
 
 
-def cross_fitted_terms(options: CriticOptions, samples: Sequence[Sample]) -> list[HeldOut]:
+def cross_fitted_terms(options: CriticOptions, units: Sequence[Sequence[Sample]]) -> list[HeldOut]:
     """The bound of every unit and the terms of its rows, each judged by a critic that has not seen its group.
+
+    Of the critics of a fold, one a view, the one with the most information about the validation rows judges.
 
     Neither the global generator of torch nor its number of threads is used or changed, and gradients are recorded
     whatever the caller's mode.
 
     Args:
         options: What to train.
-        samples: Units of equal widths and numbers of classes; their numbers of rows may differ.
+        units: The views of every unit: samples of the same rows, outputs, groups and folds. All of equal widths and
+            numbers of classes; numbers of rows may differ.
     """
+    samples = [view for views in units for view in views]
     with torch.inference_mode(False), torch.enable_grad():
         batch = CriticBatch(options, samples)
-        parameters, learned = train_critics(options, batch)
-        judged = judge_both_sides(options, batch, parameters, torch.arange(len(batch)), batch.test, COMPARED)
-    flat = np.full((2, int(batch.start[-1])), np.nan)
+        parameters, gain = train_critics(options, batch)
+        chosen = _best_views(batch, gain, [len(views) for views in units])
+        parameters = {name: value[chosen] for name, value in parameters.items()}
+        judged = judge_both_sides(options, batch, parameters, chosen, batch.test, COMPARED)
+    flat = np.zeros((2, int(batch.start[-1])))
+    rows, valid, learned = batch.test.rows[chosen], batch.test.valid[chosen], gain[chosen] > 0
     for values, found in zip(flat, judged[:2], strict=True):
         # A constant critic has no information but for rounding, which would part ties.
         found[~learned] = 0.0
-        values[batch.test.rows[batch.test.valid].numpy()] = found[batch.test.valid].numpy()
-    return [_held_out(*flat[:, begin:end]) for begin, end in zip(batch.start[:-1], batch.start[1:], strict=True)]
+        values[rows[valid].numpy()] = found[valid].numpy()
+    results, start = [], 0
+    for views in units:
+        # Every row is judged in one of its views and 0 in the others.
+        terms, shares = flat[:, start : start + len(views) * len(views[0].x)].reshape(2, len(views), -1).sum(axis=1)
+        results.append(_held_out(terms, shares))
+        start += len(views) * len(views[0].x)
+    return results
+
+
+def _best_views(batch: CriticBatch, gain: Tensor, views: Sequence[int]) -> Tensor:
+    """``(K,)`` critics, one of each unit and fold: those of the largest gain, of equal ones the first view."""
+    unit_of = np.repeat(np.arange(len(views)), views)
+    best: dict[tuple[int, int], int] = {}
+    for m, (sample, fold) in enumerate(batch.owner):
+        key = (int(unit_of[sample]), fold)
+        if key not in best or gain[m] > gain[best[key]]:
+            best[key] = m
+    return torch.tensor(list(best.values()))
 
 
 def _held_out(terms: NDArray[np.float64], shares: NDArray[np.float64]) -> HeldOut:
@@ -70,7 +94,9 @@ def _held_out(terms: NDArray[np.float64], shares: NDArray[np.float64]) -> HeldOu
 
 
 def train_critics(options: CriticOptions, batch: CriticBatch) -> tuple[Parameters, Tensor]:
-    """Parameters of every critic at its best look at the validation rows, and ``(M,)`` whether it beat a constant.
+    """Parameters of every critic at its best look at the validation rows, and ``(M,)`` its criterion there.
+
+    The criterion is 0, that of a constant critic, where nothing better was found.
 
     Critics of one fold start alike and see batches of the same places, so a critic's result does not depend on which
     others are trained beside it. One that found nothing better for ``patience`` steps leaves the batch.
@@ -112,7 +138,7 @@ def train_critics(options: CriticOptions, batch: CriticBatch) -> tuple[Parameter
             shrinkage = {name: factor[going] for name, factor in shrinkage.items()}
             log_average = None if log_average is None else log_average[going]
             _keep(parameters, optimizer, going)
-    return best, best_step > 0
+    return best, best_value
 
 
 def _start(options: CriticOptions, batch: CriticBatch) -> Parameters:

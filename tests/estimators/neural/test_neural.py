@@ -97,7 +97,7 @@ def test_separated_classes_reach_their_entropy_and_no_more(bound):
 
 def test_a_bound_above_the_entropy_is_capped_and_named(monkeypatch):
     module = "mi_attention.estimators.neural.training.cross_fitted_terms"
-    monkeypatch.setattr(module, lambda _, samples: [HeldOut(0.8, np.linspace(0.7, 0.9, len(s.x))) for s in samples])
+    monkeypatch.setattr(module, lambda _, units: [HeldOut(0.8, np.linspace(0.7, 0.9, len(u[0].x))) for u in units])
     y = np.arange(400) % 2
     wide = Neural(bound="smile", **QUICK).estimate(10 * np.eye(2)[y], y)
     assert wide.nats == wide.ceiling == pytest.approx(np.log(2))
@@ -120,7 +120,7 @@ def test_a_bound_above_the_entropy_is_capped_and_named(monkeypatch):
 )
 def test_infonce_says_when_it_is_near_its_ceiling(monkeypatch, value, groups, reason):
     module = "mi_attention.estimators.neural.training.cross_fitted_terms"
-    monkeypatch.setattr(module, lambda _, samples: [HeldOut(value, np.full(len(s.x), value)) for s in samples])
+    monkeypatch.setattr(module, lambda _, units: [HeldOut(value, np.full(len(u[0].x), value)) for u in units])
     x, y = gaussian_pair(300, 0.5)
     assert Neural(**QUICK).estimate(x, y, groups).reason == reason
     assert Neural(bound="nwj", **QUICK).estimate(x, y, groups).reason == ""
@@ -129,8 +129,8 @@ def test_infonce_says_when_it_is_near_its_ceiling(monkeypatch, value, groups, re
 def test_a_ceiling_of_unequal_groups_is_reached_by_a_critic_that_knows_every_row(monkeypatch):
     found = []
 
-    def sure(options, samples):
-        batch = CriticBatch(options, samples)
+    def sure(options, units):
+        batch = CriticBatch(options, [views[0] for views in units])
         for m in range(len(batch)):
             keep = batch.test.valid[[m]]
             rows, at = batch.test.rows[[m]][keep][None], torch.tensor([m])

@@ -1,0 +1,71 @@
+"""The forms in which critics are given rows: standardised columns, and standardised coordinates along principal axes.
+
+A network that descends a gradient finds what lies in directions of large variance first, and in early stopping only. A
+label of .34 nats in the last direction of a spectrum from e^2.5 to e^-2.5 (``tests/benchmarks/spectrum.py``) is read as
+.00 from the columns of 2,000 rows of 128, though no invertible map changes mutual information; along the axes all
+directions are alike, and .28 are found. But where states are moved along directions of large variance, that is where
+most of them say it, coordinates of equal spread bury it under all others. So there is a critic for each form, and the
+validation rows tell which is kept.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from mi_attention.estimators.axes import Axes, principal_rows
+from mi_attention.estimators.neural.options import View
+from mi_attention.estimators.rows import StandardisedRows
+
+__all__ = ["views_of"]
+
+
+def views_of(
+    x: StandardisedRows, y: StandardisedRows | None, views: tuple[View, ...]
+) -> list[tuple[NDArray[np.float32], NDArray[np.float32] | None]]:
+    """The forms of a unit, in the order of ``views``; the columns alone where these are the axes.
+
+    Axes see states and no labels, of all rows, so that what is held out stays so.
+
+    Args:
+        x: States.
+        y: Continuous output; None for classes, which stay as they are.
+        views: Which are wanted.
+
+    Returns:
+        Pairs of ``(n, d)`` states and ``(n, dy)`` outputs (or None) of about unit scale. Where there are fewer axes
+        than columns the rest is 0.
+    """
+    of_x, of_y = _axes(x), None if y is None else _axes(y)
+    if of_x is None and of_y is None:
+        views = ("columns",)
+    return [
+        (_rows(x, of_x), None if y is None else _rows(y, of_y))
+        if view == "axes"
+        else (_rows(x), None if y is None else _rows(y))
+        for view in views
+    ]
+
+
+def _axes(rows: StandardisedRows) -> Axes | None:
+    """Principal axes, or None where they are the columns: of a single one, and of white states."""
+    axes = principal_rows(rows).axes
+    return None if rows.width == 1 or np.array_equal(axes.rotation, np.eye(rows.width)) else axes
+
+
+def _rows(rows: StandardisedRows, axes: Axes | None = None) -> NDArray[np.float32]:
+    """All rows, standardised in float64, as float32."""
+    made = np.zeros((rows.n, rows.width), dtype=np.float32)
+    turn = None if axes is None else _upright(axes.rotation) / axes.spread
+    for start, stop, block in rows.blocks():
+        if turn is None:
+            made[start:stop] = block
+        else:
+            made[start:stop, : turn.shape[1]] = block @ turn
+    return made
+
+
+def _upright(rotation: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same axes with the largest entry of each above 0: which of two directions comes out is up to rounding."""
+    largest = np.abs(rotation).argmax(axis=0)
+    return np.asarray(rotation * np.sign(rotation[largest, np.arange(rotation.shape[1])]))
