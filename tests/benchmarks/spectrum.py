@@ -2,8 +2,9 @@
 
 Run it with one thread, ``OMP_NUM_THREADS=1 python -m tests.benchmarks.spectrum``. It prints the truth and the mean
 values over draws in nats: of a class that moves that direction by two standard deviations by linear readers with two
-and with all discriminants, of a continuous output that goes with it by the elliptical and the chosen reading of
-``Copula`` and by ``Regression`` without and with the principal axes.
+and with all discriminants and by InfoNCE from the columns alone and along the axes too, of a continuous output that
+goes with it by the elliptical and the chosen reading of ``Copula`` and by ``Regression`` without and with the principal
+axes.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import argparse
 
 import numpy as np
 
-from mi_attention.estimators import Copula, Probe, Regression
+from mi_attention.estimators import Copula, Neural, Probe, Regression
 from mi_attention.estimators.members import DISCRIMINANTS
 from mi_attention.estimators.scores import normal_scores
 
@@ -37,6 +38,8 @@ def values(seed: int) -> dict[str, float]:
     found = {
         "class: two discriminants": Probe(members=("linear", "smooth")).estimate(states, y).nats,
         "class: all discriminants": Probe(members=DISCRIMINANTS).estimate(states, y).nats,
+        "class: InfoNCE, columns": Neural(views=("columns",)).estimate(states, y).nats,
+        "class: InfoNCE": Neural().estimate(states, y).nats,
     }
     latent = rng.standard_normal((ROWS, WIDTH))
     value = latent[:, :1] + rng.standard_normal((ROWS, 1))

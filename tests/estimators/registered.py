@@ -87,7 +87,7 @@ TABLE = [
     Member("discrete", {"correction": "none"}, "classes", counts=True, swaps=True, capped=True, independence=0.03),
     Member(
         "neural",
-        {"hidden": 8, "batch": 32, "steps": 100, "folds": 3, "learning_rate": 5e-3},
+        {"hidden": 8, "batch": 32, "steps": 60, "folds": 3, "learning_rate": 1e-2},
         "both",
         trained=True,
         costly=True,

@@ -98,6 +98,9 @@ def test_the_probe_and_the_classes_are_in_the_price(smallest):
     source = load_data(smallest.data[0])
     more = replace(source, classes=("a", "b", "c", "d"))
     seconds = estimate_seconds(linear, source, source)
+    four = {"members": ["linear", "smooth", "sharp", "plain"]}
+    further = linear.model_copy(update={"analysis": linear.analysis.model_copy(update={"estimator_options": four})})
+    assert seconds < estimate_seconds(further, source, source) < 1.35 * seconds
     assert estimate_seconds(curved, source, source) > 1.5 * seconds
     # Whatever estimates the profiles, the pointwise information is the default probe's.
     assert estimate_seconds(other, source, source) > 1.5 * seconds

@@ -58,6 +58,11 @@ class Neural(CriticOptions):
     the next, stopped by the next, and judged on the part itself; all parts of all units train as one batch. So every
     row has a held-out ``local`` value, and the raw value is their mean.
 
+    **Views.** There are two critics for each part, one of the standardised columns and one of the coordinates along
+    principal axes with equal spread, and that with the most information about the validation rows judges the part
+    (``views``). From the columns alone a network reads nothing of what lies in directions of small variance, from the
+    axes alone little of hidden-like states in few rows; of a single column both are the same, and it is trained once.
+
     **Product of the marginals.** Continuous y: all pairs of rows of one part that share no group. Rows of a group are
     not independent, so they are no such pairs; without groups all pairs of different rows are. Classes: the critic is
     asked for every class, and classes are weighted by their rows in the part, outside of the row's group and with the
@@ -95,30 +100,33 @@ class Neural(CriticOptions):
     few pairs make up Z: three critics each of rho .9 trained on 300 rows spread by .09, .39, .12 (MINE) and 428, 1.9,
     1.9 (NWJ) over fresh parts of 100 rows, root mean square standard errors .09, .22, .11 and 604, 2.4, 2.1.
 
-    **Measured** with the defaults at N = 2000, nats; mean over 4 draws of one column each, 2 draws of 10 columns:
+    **Measured** with the defaults at N = 2000, nats; mean over 4 draws of one column each, 2 draws of 10 columns
+    (``tests/benchmarks/neural_values.py``):
 
     ======================  =====  ===========  ===========  =======  =====
     Gaussian pairs          truth  MINE         NWJ          InfoNCE  SMILE
     ======================  =====  ===========  ===========  =======  =====
-    1 column, rho 0         0      -.001        -.001        -.001    -.001
-    1 column, rho .5        .144   .128         .127         .129     .126
-    1 column, rho .9        .830   .744         .737         .800     .782
-    1 column, rho .99       1.959  1.415 ± .29  1.201 ± .37  1.885    1.828
-    10 columns, rho 0       0      .000         .000         .000     .000
-    10 columns, rho .3      .472   .390         .392         .385     .375
-    10 columns, rho .6      2.231  1.952        1.957        2.041    1.907
+    1 column, rho 0         0      -.003        -.003        -.002    -.002
+    1 column, rho .5        .144   .140         .140         .139     .134
+    1 column, rho .9        .830   .765         .708 ± .10   .814     .791
+    1 column, rho .99       1.959  1.398 ± .16  1.433 ± .17  1.889    1.819
+    10 columns, rho 0       0      .000         .000         -.005    .000
+    10 columns, rho .3      .472   .401         .401         .401     .388
+    10 columns, rho .6      2.231  1.986        1.999        2.095    1.965
     ======================  =====  ===========  ===========  =======  =====
 
-    Classes, d = 128, 20 positions of 0 to 0.75 H(Y) with linear class differences, one draw; Kendall tau / RMSE:
+    Two classes, d = 128, 20 positions of 0 to 0.75 H(Y), one draw (``results/accuracy/accuracy.md``); Kendall tau /
+    RMSE:
 
-    =========  ==========  ==========  ==========  ==========
-    classes    MINE        NWJ         InfoNCE     SMILE
-    =========  ==========  ==========  ==========  ==========
-    2          .99 / .059  .99 / .059  .99 / .051  1.0 / .060
-    4          .98 / .091  .98 / .091  .99 / .081  .98 / .083
-    =========  ==========  ==========  ==========  ==========
+    ====================  ==========  ==========  ==========  ==========
+    positions             MINE        NWJ         InfoNCE     SMILE
+    ====================  ==========  ==========  ==========  ==========
+    differences in mean   .98 / .069  .98 / .070  .99 / .065  1.0 / .073
+    half antipodal (XOR)  .60 / .164  .59 / .164  .67 / .138  .55 / .173
+    antipodal             .39 / .266  .40 / .266  .72 / .163  .38 / .281
+    ====================  ==========  ==========  ==========  ==========
 
-    The order is right and the level low. An XOR-like state of d = 128 is found in part only, or not at all.
+    Differences in mean are ordered right and read low; what is antipodal is found in part, or not at all.
 
     Edge cases: a single class is undefined with ceiling 0; fewer than 10 independent rows, or a class in fewer than 3
     groups, are undefined; a constant state or output is exactly 0 and flagged in ``reason``.

@@ -23,7 +23,7 @@ __all__ = ["views_of"]
 def views_of(
     x: StandardisedRows, y: StandardisedRows | None, views: tuple[View, ...]
 ) -> list[tuple[NDArray[np.float32], NDArray[np.float32] | None]]:
-    """The forms of a unit, in the order of ``views``; the columns alone where these are the axes.
+    """The forms of a unit, in the order of ``views``; the columns alone where axes are no form of their own.
 
     Axes see states and no labels, of all rows, so that what is held out stays so.
 
@@ -48,9 +48,15 @@ def views_of(
 
 
 def _axes(rows: StandardisedRows) -> Axes | None:
-    """Principal axes, or None where they are the columns: of a single one, and of white states."""
+    """Principal axes, or None where they are the columns (a single one, white states) or say nothing.
+
+    Along as many axes as there are rows but one, all rows are equally far from each other.
+    """
+    if rows.width == 1:
+        return None
     axes = principal_rows(rows).axes
-    return None if rows.width == 1 or np.array_equal(axes.rotation, np.eye(rows.width)) else axes
+    same = np.array_equal(axes.rotation, np.eye(rows.width))
+    return None if same or len(axes.spread) >= rows.n - 1 else axes
 
 
 def _rows(rows: StandardisedRows, axes: Axes | None = None) -> NDArray[np.float32]:

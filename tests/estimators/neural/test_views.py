@@ -30,8 +30,8 @@ def spectrum(n, width, place, shift, steepness, seed=0):
 
 @pytest.mark.parametrize("bound", BOUNDS)
 def test_what_lies_in_a_small_direction_is_found(bound):
-    x, y = spectrum(800, 24, 0, 2.5, 2.5)
-    options = {"bound": bound, "folds": 3, "hidden": 32, "steps": 400}
+    x, y = spectrum(600, 24, 0, 2.5, 2.5)
+    options = {"bound": bound, "folds": 3, "hidden": 16, "steps": 250}
     # .44 nats.
     assert Neural(views=("columns",), **options).estimate(x, y).nats < 0.05
     found = Neural(**options).estimate(x, y)
@@ -100,6 +100,14 @@ def test_where_the_columns_are_the_axes_there_is_one_form():
     (columns, y_columns), (same, y_axes) = views_of(column, several, BOTH)
     np.testing.assert_array_equal(same, columns)
     assert not np.allclose(y_axes, y_columns)
+
+
+def test_axes_along_which_all_rows_are_equally_far_are_no_form():
+    rng = np.random.default_rng(0)
+    for width, forms in ((18, 2), (19, 1), (40, 1)):
+        assert len(views_of(standardise(rng.standard_normal((20, width))), None, BOTH)) == forms
+    few = standardise(rng.standard_normal((20, 3)) @ rng.standard_normal((3, 40)))
+    assert len(views_of(few, None, BOTH)) == 2
 
 
 def test_the_first_of_equal_views_is_kept():
