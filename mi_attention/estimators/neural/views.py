@@ -1,11 +1,23 @@
 """The forms in which critics are given rows: standardised columns, and standardised coordinates along principal axes.
 
-A network that descends a gradient finds what lies in directions of large variance first, and in early stopping only. A
-label of .34 nats in the last direction of a spectrum from e^2.5 to e^-2.5 (``tests/benchmarks/spectrum.py``) is read as
-.00 from the columns of 2,000 rows of 128, though no invertible map changes mutual information; along the axes all
-directions are alike, and .28 are found. But where states are moved along directions of large variance, that is where
-most of them say it, coordinates of equal spread bury it under all others. So there is a critic for each form, and the
-validation rows tell which is kept.
+A network that descends a gradient finds what lies in directions of large variance first, and with early stopping only
+that. A label of .34 nats in the last direction of a spectrum from e^2.5 to e^-2.5 (``tests/benchmarks/spectrum.py``) is
+read as .00 from the columns of 2,000 rows of 128, though no invertible map changes mutual information; along the axes
+all directions are alike, and .27 are found. But where states are moved along directions of large variance, that is
+where most of them say it, coordinates of equal spread bury it under all others. So there is a critic for each form, and
+the validation rows tell which is kept. Mean held-out nats of InfoNCE on two classes at d = 128, 9 data sets each
+(``tests/benchmarks/neural_values.py``), beside the linear reader:
+
+============== ===== ======== ===== ===== ======
+states         N     columns  axes  both  linear
+============== ===== ======== ===== ===== ======
+Gaussian       2000  .213     .202  .214  .240
+Gaussian       500   .112     .105  .112  .194
+ReLU features  2000  .205     .172  .205  .222
+ReLU features  500   .142     .037  .140  .176
+spectrum       2000  .000     .208  .208  .244
+spectrum       500   -.005    .115  .115  .177
+============== ===== ======== ===== ===== ======
 """
 
 from __future__ import annotations
