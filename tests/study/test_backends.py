@@ -1,4 +1,4 @@
-"""One worker, two workers, a dask cluster of separate processes: the same tables, to the bit."""
+"""One worker, two workers (``test_faults.py``), a dask cluster of separate processes: the same tables, to the bit."""
 
 from __future__ import annotations
 
@@ -11,21 +11,17 @@ from mi_attention.study.run import plan_study, run_study
 from mi_attention.study.store import CellStore
 
 
-def test_two_processes(smallest, tmp_path, assert_same_tables):
-    plan = plan_study(smallest, tmp_path, workers=2)
-    assert plan.workers == 2
-    assert run_study(plan, tmp_path).done == 6
-    # The process that finished the last seed of a group has summarised it.
-    assert len(list((tmp_path / "cells").glob("*.summary"))) == 2
-    assert_same_tables(tmp_path)
-
-
 @pytest.fixture(scope="module")
 def cluster():
     distributed = pytest.importorskip("distributed", reason="needs the extra 'distributed'")
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-    ) as running:
+    dask = pytest.importorskip("dask")
+    # One death is enough here to give a cell up.
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
+        ) as running,
+    ):
         yield running
 
 
@@ -41,21 +37,12 @@ def test_a_dask_cluster(smallest, tmp_path, assert_same_tables, cluster):
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_cell_that_kills_its_dask_workers_is_recorded_and_the_others_are_done(smallest, tmp_path, dies_at):
-    distributed = pytest.importorskip("distributed", reason="needs the extra 'distributed'")
-    dask = pytest.importorskip("dask")
+def test_a_cell_that_kills_its_dask_workers_is_recorded_and_the_others_are_done(smallest, tmp_path, dies_at, cluster):
     plan = plan_study(smallest, tmp_path, workers=2)
     store, deadly = CellStore(tmp_path / "cells"), plan.cells[2].key
 
     run = dies_at(deadly)
-    # One death is enough here to give a cell up.
-    with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 0}),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", silence_logs=50
-        ) as running,
-    ):
-        run_on(running.scheduler_address, 2, run, [(cell, ()) for cell in plan.cells], store)
+    run_on(cluster.scheduler_address, 2, run, [(cell, ()) for cell in plan.cells], store)
     assert store.finished(cell.key for cell in plan.cells) == {cell.key for cell in plan.cells} - {deadly}
     assert "several dask workers" in store.read(deadly).metadata["error"]
 

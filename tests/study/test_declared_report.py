@@ -48,7 +48,15 @@ margin = 0.9
 
 
 @pytest.fixture(scope="module")
-def done(tmp_path_factory):
+def without_figures():
+    """Studies that write no figures: a figure takes as long as a cell, and what is tested looks at none."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mi_attention.study.outputs.drawings_of", lambda *_: [])
+        yield
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory, without_figures):
     folder = tmp_path_factory.mktemp("declared")
     (folder / "s.toml").write_text(STUDY)
     assert cli.main(["study", str(folder / "s.toml"), "--output", str(folder / "out"), "--workers", "1"]) == 0

@@ -1,4 +1,4 @@
-"""Processes that are killed, disks that are full, two runs at once: no finished cell is lost, none half-written."""
+"""Two workers, killed processes, full disks, two runs at once: no finished cell is lost, none half-written."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import joblib
 import pandas as pd
 import pytest
 
-from mi_attention.study.backends import run_on
+from mi_attention.study.backends import _IDLE_SECONDS, run_on
 from mi_attention.study.cell import run_cell
 from mi_attention.study.run import plan_study, run_study
 from mi_attention.study.store import CellStore
@@ -68,6 +68,38 @@ def start(folder, toml, workers):
 
 def _heed_interrupts():
     signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+# Beginning a process takes longer than the whole study: the first three tests share the two of the first.
+def test_two_processes(smallest, tmp_path, assert_same_tables):
+    plan = plan_study(smallest, tmp_path, workers=2)
+    assert plan.workers == 2
+    assert run_study(plan, tmp_path).done == 6
+    # The process that finished the last seed of a group has summarised it.
+    assert len(list((tmp_path / "cells").glob("*.summary"))) == 2
+    assert_same_tables(tmp_path)
+
+
+def run_when_both_are_there(plan, folder, me):
+    """One of two runs in processes of their own, that begin together."""
+    (folder / f"here-{me}").touch()
+    end = time.monotonic() + 300
+    while len(list(folder.glob("here-*"))) < 2 and time.monotonic() < end:
+        time.sleep(0.005)
+    return run_study(plan, folder).done, os.getpid()
+
+
+def test_two_runs_on_one_store_at_once(smallest, tmp_path, assert_same_tables):
+    plan = plan_study(smallest, tmp_path, workers=1)
+    # In the settings of a run with two workers, for else their processes are ended and two others begun.
+    with joblib.parallel_config(backend="loky", inner_max_num_threads=1, idle_worker_timeout=_IDLE_SECONDS):
+        found = joblib.Parallel(n_jobs=2)(
+            joblib.delayed(run_when_both_are_there)(plan, tmp_path, me) for me in range(2)
+        )
+    assert [done for done, _ in found] == [6, 6]
+    assert len({process for _, process in found} | {os.getpid()}) == 3
+    assert not list((tmp_path / "cells").glob(".*partial"))
+    assert_same_tables(tmp_path)
 
 
 @linux
@@ -144,24 +176,6 @@ def test_ctrl_c_leaves_partial_results(smallest_toml, tmp_path):
     assert (runs["status"] == "ok").sum() >= 1
     assert len(pd.read_csv(folder / "summary.csv")) >= 1
     assert "of 6 cells finished" in (folder / "report.md").read_text()
-
-
-def run_when_both_are_there(plan, folder, me):
-    """One of two runs in processes of their own, that begin together."""
-    (folder / f"here-{me}").touch()
-    end = time.monotonic() + 300
-    while len(list(folder.glob("here-*"))) < 2 and time.monotonic() < end:
-        time.sleep(0.005)
-    return run_study(plan, folder).done, os.getpid()
-
-
-def test_two_runs_on_one_store_at_once(smallest, tmp_path, assert_same_tables):
-    plan = plan_study(smallest, tmp_path, workers=1)
-    found = joblib.Parallel(n_jobs=2)(joblib.delayed(run_when_both_are_there)(plan, tmp_path, me) for me in range(2))
-    assert [done for done, _ in found] == [6, 6]
-    assert len({process for _, process in found} | {os.getpid()}) == 3
-    assert not list((tmp_path / "cells").glob(".*partial"))
-    assert_same_tables(tmp_path)
 
 
 def test_a_full_disk_stops_the_run_and_leaves_whole_cells_only(smallest, tmp_path, assert_same_tables):

@@ -35,6 +35,14 @@ alignments = ["position", "rank", "instance"]
 null_draws = 99
 estimator_options = { members = ["linear"], folds = 4 }
 """
+# Where it matters how a run ends, and not what its cells hold.
+QUICK = TINY.replace('["position", "rank", "instance"]', '"instance"').replace("null_draws = 99", "null_draws = 19")
+
+
+@pytest.fixture
+def without_figures(monkeypatch):
+    """A figure takes as long as a cell; those of a run that was stopped are drawn in ``test_faults.py``."""
+    monkeypatch.setattr("mi_attention.study.outputs.drawings_of", lambda *_: [])
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +52,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def finished(folder):
-    """The tiny study, run by the command line; the same numbers from two workers: ``test_backends.py``."""
+    """The tiny study, run by the command line; the same numbers from two workers: ``test_faults.py``."""
     file = folder / "tiny.toml"
     file.write_text(TINY)
     assert cli.main(["study", str(file), "--output", str(folder / "out"), "--workers", "1"]) == 0
@@ -108,13 +116,13 @@ def test_the_oracle_rows_exist_where_the_truth_is_known(finished):
     assert set(truth["alignment"]) == {"position"}
 
 
-def test_a_failed_cell_is_recorded_shown_and_tried_again(folder, capsys, monkeypatch):
+def test_a_failed_cell_is_recorded_shown_and_tried_again(folder, capsys, monkeypatch, without_figures):
     # Four texts cannot be trained on: the split has one class, so every cell of that data fails; digits do not.
     rows = [{"text": "a b c", "label": "x", "split": s} for s in ("train", "dev", "test")]
     rows.append({"text": "b c d", "label": "y", "split": "test"})
     (folder / "bad.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
     (folder / "failing.toml").write_text(
-        TINY.replace('name = "planted/keywords"\nn = [200, 60, 120]', 'path = "bad.jsonl"').replace(
+        QUICK.replace('name = "planted/keywords"\nn = [200, 60, 120]', 'path = "bad.jsonl"').replace(
             'score = ["additive", "scaled_dot"]', 'score = ["additive"]'
         )
         + '\n[[data]]\nname = "planted/keyword"\nn = [200, 60, 120]\n'
@@ -144,8 +152,8 @@ def _failing_on(name):
     return run
 
 
-def test_interrupting_leaves_finished_cells_and_tables(folder, monkeypatch):
-    (folder / "stopped.toml").write_text(TINY.replace('name = "tiny"', 'name = "stopped"'))
+def test_interrupting_leaves_finished_cells_and_tables(folder, monkeypatch, without_figures):
+    (folder / "stopped.toml").write_text(QUICK.replace('name = "tiny"', 'name = "stopped"'))
     calls = []
 
     def stop_at_the_third(cell, store, group):
