@@ -351,3 +351,19 @@ def test_blocks_do_not_change_the_value(monkeypatch):
     pieces = Probe().estimate(x, y, groups)
     np.testing.assert_allclose(pieces.local, whole.local, atol=1e-9)
     assert pieces.nats == pytest.approx(whole.nats, abs=1e-10)
+
+
+def test_the_same_seed_gives_the_same_values_to_the_bit():
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 3
+    x = rng.standard_normal((400, 12))
+    x[:, 0] += y
+    x[:, 1] *= 1 + y
+    first, second = (Probe(seed=5).estimate(x, y) for _ in range(2))
+    assert (first.nats, first.lower_bound, first.standard_error) == (
+        second.nats,
+        second.lower_bound,
+        second.standard_error,
+    )
+    np.testing.assert_array_equal(first.local, second.local)
+    assert Probe(seed=6).estimate(x, y).nats != first.nats

@@ -116,7 +116,7 @@ def test_the_oracle_rows_exist_where_the_truth_is_known(finished):
     assert set(truth["alignment"]) == {"position"}
 
 
-def test_a_failed_cell_is_recorded_shown_and_tried_again(folder, capsys, monkeypatch, without_figures):
+def test_a_failed_cell_is_recorded_shown_and_tried_again(folder, capsys, monkeypatch):
     # Four texts cannot be trained on: the split has one class, so every cell of that data fails; digits do not.
     rows = [{"text": "a b c", "label": "x", "split": s} for s in ("train", "dev", "test")]
     rows.append({"text": "b c d", "label": "y", "split": "test"})
