@@ -57,11 +57,11 @@ class _Price:
         return float(more * fits.count * (call + fits.rows * row))
 
 
-# By whether curved members read the states; with them an estimate costs thirty times as much whatever its rows. The
+# By whether curved members read the states; with them an estimate costs fifty times as much whatever its rows. The
 # linear one is that of two discriminants, and each further one adds .1 to .25 of it.
 LINEAR = _Price(3.7e-3, 3.6e-6, 1.5, 0.75, 0.5, 0.5)
 DISCRIMINANT = 0.15
-CURVED = _Price(0.11, 2.5e-5, 1.5, 1.25, 1.0, 0.5, few_rows=1.5, very_few_rows=2.5)
+CURVED = _Price(0.18, 4.0e-5, 1.5, 1.25, 1.0, 0.5, few_rows=1.5, very_few_rows=2.5)
 # Bytes: an idle worker with its libraries, and how often the states and inputs of the record are held in a cell.
 IDLE, COPIES = 580e6, 4.0
 # Finished cells of one kind that are looked at.
