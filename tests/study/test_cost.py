@@ -12,6 +12,7 @@ import pytest
 from mi_attention import cli
 from mi_attention.agreement.extras import EXTRAS
 from mi_attention.estimators import Probe
+from mi_attention.estimators.members import DISCRIMINANTS
 from mi_attention.study.cell import load_data, run_cell
 from mi_attention.study.config import DataConfig, StudyConfig
 from mi_attention.study.cost import CURVED, LINEAR, _slowness, estimate_memory, estimate_seconds
@@ -98,7 +99,7 @@ def test_the_probe_and_the_classes_are_in_the_price(smallest):
     source = load_data(smallest.data[0])
     more = replace(source, classes=("a", "b", "c", "d"))
     seconds = estimate_seconds(linear, source, source)
-    four = {"members": ["linear", "smooth", "sharp", "plain"]}
+    four = {"members": list(DISCRIMINANTS)}
     further = linear.model_copy(update={"analysis": linear.analysis.model_copy(update={"estimator_options": four})})
     assert seconds < estimate_seconds(further, source, source) < 1.35 * seconds
     assert estimate_seconds(curved, source, source) > 1.5 * seconds

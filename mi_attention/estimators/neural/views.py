@@ -48,15 +48,15 @@ def views_of(
         Pairs of ``(n, d)`` states and ``(n, dy)`` outputs (or None) of about unit scale. Where there are fewer axes
         than columns the rest is 0.
     """
-    of_x, of_y = _axes(x), None if y is None else _axes(y)
+    of_x = _axes(x) if "axes" in views else None
+    of_y = _axes(y) if "axes" in views and y is not None else None
     if of_x is None and of_y is None:
         views = ("columns",)
-    return [
-        (_rows(x, of_x), None if y is None else _rows(y, of_y))
-        if view == "axes"
-        else (_rows(x), None if y is None else _rows(y))
-        for view in views
-    ]
+    found = []
+    for view in views:
+        turn_x, turn_y = (of_x, of_y) if view == "axes" else (None, None)
+        found.append((_rows(x, turn_x), None if y is None else _rows(y, turn_y)))
+    return found
 
 
 def _axes(rows: StandardisedRows) -> Axes | None:
