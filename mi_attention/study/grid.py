@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -55,7 +56,7 @@ class Cell(BaseModel):
         """The cell with the hash of its configuration, its data's content, and the versions it is computed with."""
         facts = {
             "format": FORMAT,
-            "versions": {name: version(name) for name in PACKAGES},
+            "versions": _versions(),
             "fingerprint": self.fingerprint,
             "training_fingerprint": self.training_fingerprint,
             "classifier": self.classifier.model_dump(mode="json"),
@@ -139,3 +140,9 @@ def _trainings(study: StudyConfig) -> list[TrainingConfig]:
     return [
         TrainingConfig(**shared, freeze=freeze, seed=seed) for freeze in study.training.freeze for seed in study.seeds
     ]
+
+
+@cache
+def _versions() -> dict[str, str]:
+    # Looked up anew, the versions are most of the time that a study of 10⁵ cells takes to list them.
+    return {name: version(name) for name in PACKAGES}

@@ -32,6 +32,7 @@ __all__ = [
     "Mixture",
     "class_shares",
     "draw",
+    "in_spectrum",
     "information",
     "mixture",
     "truth_of",
@@ -219,6 +220,16 @@ def warp(x: Floats) -> Floats:
     Its scale is a constant: a map that looked at the sample would tie the rows together.
     """
     return np.asarray(WARP_SCALE * np.arcsinh(x / WARP_SCALE))
+
+
+def in_spectrum(latent: Floats, rng: np.random.Generator, steepness: float = 2.5) -> Floats:
+    """``(n, d)`` states from ``(n, d)`` independent columns of variance 1 each, under a rotation.
+
+    Standard deviations go from e^-steepness in column 0 to e^steepness in the last one.
+    """
+    width = latent.shape[1]
+    rotation = np.linalg.qr(rng.standard_normal((width, width)))[0]
+    return (latent * np.exp(np.linspace(-steepness, steepness, width))) @ rotation
 
 
 def _shape(kind: str, position: int, classes: int) -> Callable[[float], Mixture]:

@@ -20,6 +20,7 @@ from mi_attention.estimators.crossfit import NESTED_FOLDS
 from mi_attention.estimators.folds import stratified_folds
 from mi_attention.estimators.members import DISCRIMINANTS
 from mi_attention.estimators.stack import nested_coefficients, smoothed_log_probabilities
+from tests.benchmarks.designs import in_spectrum
 
 DESIGNS = ("gaussian", "heavy", "tanh", "relu", "gated", "spectrum")
 
@@ -36,8 +37,7 @@ def hidden_like(design: str, n: int, width: int, seed: int, own: float = 0.7) ->
         y = rng.permutation(np.arange(n) % 2)
         x = rng.standard_normal((n, width))
         x[:, 0] += 2 * own * y
-        x *= np.exp(np.linspace(-2.5, 2.5, width))
-        return x @ np.linalg.qr(rng.standard_normal((width, width)))[0], y
+        return in_spectrum(x, rng), y
     if design in ("gaussian", "heavy"):
         y = rng.permutation(np.arange(n) % 2)
         nuisance = rng.standard_normal((n, width)) if design == "gaussian" else rng.standard_t(3, (n, width))

@@ -16,16 +16,11 @@ import numpy as np
 from mi_attention.estimators import Copula, Neural, Probe, Regression
 from mi_attention.estimators.members import DISCRIMINANTS
 from mi_attention.estimators.scores import normal_scores
+from tests.benchmarks.designs import in_spectrum
 
 ROWS, WIDTH = 2000, 128
 # Of two unit normals two apart, by quadrature, and of a correlation of 1/√2.
 TRUTH_OF_CLASS, TRUTH_OF_VALUE = 0.3368, 0.3466
-
-
-def rotated(latent: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """``(n, d)`` states whose direction 0 has the smallest variance."""
-    spectrum = np.exp(np.linspace(-2.5, 2.5, latent.shape[1]))
-    return (latent * spectrum) @ np.linalg.qr(rng.standard_normal((latent.shape[1],) * 2))[0]
 
 
 def values(seed: int) -> dict[str, float]:
@@ -34,7 +29,7 @@ def values(seed: int) -> dict[str, float]:
     y = np.arange(ROWS) % 2
     latent = rng.standard_normal((ROWS, WIDTH))
     latent[:, 0] += 2 * y
-    states = rotated(latent, rng)
+    states = in_spectrum(latent, rng)
     found = {
         "class: two discriminants": Probe(members=("linear", "smooth")).estimate(states, y).nats,
         "class: all discriminants": Probe(members=DISCRIMINANTS).estimate(states, y).nats,
@@ -43,7 +38,7 @@ def values(seed: int) -> dict[str, float]:
     }
     latent = rng.standard_normal((ROWS, WIDTH))
     value = latent[:, :1] + rng.standard_normal((ROWS, 1))
-    states = rotated(latent, rng)
+    states = in_spectrum(latent, rng)
     return found | {
         "value: Copula, elliptical": Copula().readings(normal_scores(states), normal_scores(value))[0].nats,
         "value: Copula": Copula().estimate(states, value).nats,

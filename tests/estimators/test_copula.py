@@ -7,6 +7,7 @@ from mi_attention.estimators.copula import Copula
 from mi_attention.estimators.elliptical import student_excess
 from mi_attention.estimators.parts import neighbour_bias, within_parts
 from mi_attention.estimators.scores import normal_scores
+from tests.benchmarks.designs import in_spectrum
 
 
 def gaussians(n, correlations, dims, rng):
@@ -75,7 +76,7 @@ def test_a_direction_of_small_variance_is_read_from_raw_columns(n, dims, turned)
     # Ranks are off by 1/√n, which hides the last direction of a spectrum from e^2.5 to e^-2.5.
     rng = np.random.default_rng(7)
     a, b, truth = gaussians(n, [0.7], (max(dims), min(dims)), rng)
-    a = (a * np.exp(np.linspace(-2.5, 2.5, a.shape[1]))) @ np.linalg.qr(rng.standard_normal((a.shape[1],) * 2))[0]
+    a = in_spectrum(a, rng)
     x, y = (b, a) if turned else (a, b)
     found = Copula().estimate(x, y)
     assert found.signature.endswith("raw y" if turned else "raw x")

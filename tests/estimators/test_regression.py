@@ -4,6 +4,7 @@ from scipy.special import ndtr
 
 from mi_attention.estimators.regression import Regression
 from mi_attention.interface import Unit
+from tests.benchmarks.designs import in_spectrum
 
 FAST = Regression(folds=5)
 
@@ -80,7 +81,7 @@ def test_a_direction_of_small_variance_is_read_along_the_principal_axes():
     rng = np.random.default_rng(9)
     x = rng.standard_normal((1000, 40))
     y = x[:, 0] + rng.standard_normal(1000)  # .347 nats
-    x = (x * np.exp(np.linspace(-2.5, 2.5, 40))) @ np.linalg.qr(rng.standard_normal((40, 40)))[0]
+    x = in_spectrum(x, rng)
     assert Regression(members=("linear", "kernel")).estimate(x, y).nats < 0.15
     assert Regression().estimate(x, y).nats == pytest.approx(0.31, abs=0.06)
 

@@ -13,6 +13,7 @@ from mi_attention.estimators.neural.parts import Sample
 from mi_attention.estimators.neural.training import _best_views, cross_fitted_terms
 from mi_attention.estimators.neural.views import views_of
 from mi_attention.estimators.rows import standardise
+from tests.benchmarks.designs import in_spectrum
 
 BOUNDS = ["mine", "nwj", "infonce", "smile"]
 BOTH = ("columns", "axes")
@@ -24,8 +25,7 @@ def spectrum(n, width, place, shift, steepness, seed=0):
     y = rng.permutation(np.arange(n) % 2)
     x = rng.standard_normal((n, width))
     x[:, place] += shift * y
-    x *= np.exp(np.linspace(-steepness, steepness, width))
-    return x @ np.linalg.qr(rng.standard_normal((width, width)))[0], y
+    return in_spectrum(x, rng, steepness), y
 
 
 @pytest.mark.parametrize("bound", BOUNDS)
