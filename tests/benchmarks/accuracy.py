@@ -10,9 +10,9 @@ it was, and more seeds or estimators add to what is there. Lines of the table in
 them. ``--redo`` forgets files and lines of the estimators named: needed after a change of their code, which neither
 knows; other hyper-parameters than the files' are noticed. ``--table`` runs nothing and makes the table of the draws
 that are there; ``draws`` counts them.
-``accuracy`` (Parquet, CSV, Markdown) is the table; the Markdown begins with means over designs. ``detection`` says the
-smallest information that half the draws found. ``--required`` runs the draws on which the default estimator is judged
-and prints PASS or FAIL a line.
+``accuracy`` (Parquet, CSV) is the table, ``accuracy.md`` a page to read, with means over designs first and a column a
+design (``accuracy_page``). ``detection`` says the smallest information that half the draws found. ``--required`` runs
+the draws on which the default estimator is judged and prints PASS or FAIL a line.
 
 Columns: ``tau`` is Kendall's tau-b of the 20 positions with the truth, ``rmse``, ``bias`` and ``spread`` (standard
 deviation over draws) are in nats, ``coverage`` is of the 95 % interval of ``nats`` or, at independence, where it must
@@ -43,6 +43,7 @@ from scipy.stats import kendalltau
 from mi_attention.estimators.intervals import interval
 from mi_attention.interface import MIEstimate
 from mi_attention.report import read_table, to_markdown, write_table
+from tests.benchmarks.accuracy_page import digest, page
 from tests.benchmarks.designs import BALANCES, DESIGNS, Draw, draw
 from tests.benchmarks.peers import ESTIMATORS, make_peer
 
@@ -205,17 +206,6 @@ def with_earlier(lines: pd.DataFrame, path: Path, keys: Sequence[str], forgotten
     return pd.concat([lines, kept], ignore_index=True).sort_values([*CELL, "estimator", keys[-1]], ignore_index=True)
 
 
-def digest(summary: pd.DataFrame) -> pd.DataFrame:
-    """Means of ``nats`` over the designs with information and no variant; ``designs`` says over how many of them."""
-    plain = summary[(summary.value == "nats") & summary.design.isin(set(DESIGNS) - {"independent"})]
-    by = plain.groupby(["d", "n", "classes", "balance", "estimator"], sort=False)
-    found = by[["tau", "rmse", "bias", "coverage", "above_entropy"]].mean()
-    found.insert(0, "designs", by.design.nunique())
-    order = ["d", "n", "classes", "balance", "designs", "tau"]
-    ascending = [True, True, True, False, False, False]
-    return found.reset_index().sort_values(order, ascending=ascending, ignore_index=True)
-
-
 def detection(rows: pd.DataFrame) -> pd.DataFrame:
     """Smallest true information of a kind from which on half the draws or more find every position."""
     keys = ["estimator", *CELL, "kind"]
@@ -359,13 +349,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     write_table(rows, options.output / f"{stem}_rows", signature)
     write_table(summary, options.output / stem, signature)
     write_table(limits, options.output / f"{stem}_detection", signature)
-    text = to_markdown(digest(summary), digits=3, intervals=(), signature="means over designs, nats")
-    text += "\n" + to_markdown(summary.drop(columns="signature"), digits=3, intervals=(), signature=signature)
-    text += "\n" + to_markdown(
-        limits.drop(columns="signature"), digits=3, intervals=(), signature="smallest true information found, nats"
-    )
-    (options.output / f"{stem}.md").write_text(text, encoding="utf-8")
-    print(text)
+    (options.output / f"{stem}.md").write_text(page(summary, limits, stem), encoding="utf-8")
+    for table, what in ((digest(summary), "means over designs"), (summary, signature), (limits, "detection")):
+        shown = table.drop(columns="signature", errors="ignore")
+        print(to_markdown(shown, digits=3, intervals=(), signature=what))
     if not options.required:
         return 0
     verdicts = judge(rows, summary)

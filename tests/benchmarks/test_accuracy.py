@@ -8,7 +8,8 @@ import pytest
 
 from mi_attention.estimators import Ross
 from mi_attention.report import read_table, write_table
-from tests.benchmarks.accuracy import Cell, detection, digest, gather, judge, main, run_cell, summarise, with_earlier
+from tests.benchmarks.accuracy import Cell, detection, gather, judge, main, run_cell, summarise, with_earlier
+from tests.benchmarks.accuracy_page import by_design, digest, limits_by_design, page
 from tests.benchmarks.peers import ESTIMATORS
 
 CELL = Cell("lin", 32, 60, 2, "balanced", 7)
@@ -99,6 +100,33 @@ def test_the_digest_is_a_mean_over_designs_with_information():
     worse = rows_with(np.array([[0.0, -0.2, 0.0, 0.0, 0.0, 0.0]]), estimator="ross")
     order = digest(summarise(pd.concat([rows[0], worse]))).estimator.tolist()
     assert order.index("probe") < order.index("ross")
+
+
+def test_the_page_has_a_column_a_design_and_tells_what_was_not_run_from_what_is_undefined():
+    lin = rows_with(np.full((1, 6), 0.02), design="lin")
+    ross = rows_with(np.full((1, 6), -0.04), design="xor", estimator="ross", standard_error=np.nan).assign(low=np.nan)
+    warped = rows_with(np.zeros((1, 6)), design="lin:warped")
+    rows = pd.concat([ross, warped, lin])
+    summary = summarise(rows)
+    wide = by_design(summary, variants=False).set_index("estimator")
+    assert wide.columns.tolist() == ["d", "n", "classes", "balance", "lin", "xor"]
+    assert wide.loc["probe", "lin"] == "1.000 / .020 / 1.00"
+    assert wide.loc["ross", "xor"] == "1.000 / .040 / –"
+    assert wide.loc["ross", "lin"] == wide.loc["probe", "xor"] == ""
+    assert by_design(summary, variants=True).columns[-1] == "lin:warped"
+    limits = limits_by_design(detection(rows))
+    assert set(limits.estimator) == {"probe"}
+    assert "xor" not in limits.columns
+    text = page(summary, detection(rows), "accuracy")
+    assert [line for line in text.splitlines() if line.startswith("#")] == [
+        "# Accuracy against known information",
+        "## Means over designs",
+        "## By design",
+        "## Variants",
+        "## Detection",
+    ]
+    assert "| 1.000 / .020 / 1.00 |" in text
+    assert "## Variants" not in page(summary[~summary.design.str.contains(":")], detection(lin), "accuracy")
 
 
 def test_detection_is_the_smallest_truth_from_which_on_half_the_draws_find_all():
